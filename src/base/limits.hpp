@@ -68,6 +68,11 @@ inline constexpr std::size_t http_token_bytes_min = 16;
 inline constexpr std::size_t http_token_bytes_max = 1'024;
 inline constexpr std::size_t mcp_listeners_per_session_max = 16;  // streams of GET
 
+// The executor (src/cli/executor/).
+inline constexpr std::size_t observed_commands_max = 256;  // at the same time
+inline constexpr std::size_t executor_request_bytes_max = 16U
+                                                          << 20;  // words and environment; the kernel's limit is lower
+
 // HTTP (src/http/server.hpp).
 inline constexpr std::size_t http_connections_max = 1'024;
 inline constexpr std::size_t http_strangers_max = 256;         // connections without an accepted request

@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/examples.hpp"
+#include "cli/executor/executor.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -207,8 +208,10 @@ void open_standard_streams() {
   if (opened > STDERR_FILENO) ::close(opened);
 }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, Execution execution) {
   Session session;
+  session.words.assign(argv, argv + argc);
+  session.execution = std::move(execution);
   const int count = cut_command(argc, argv, session.command);
   CLI::App app("Audit-grade external memory for AI agents", "muniment");
   app.formatter(std::make_shared<HelpFormat>());
@@ -266,6 +269,8 @@ int run(int argc, char** argv) {
 }  // namespace muniment::cli
 
 int main(int argc, char** argv) {
-  muniment::cli::open_standard_streams();
-  return muniment::cli::run(argc, argv);
+  namespace cli = muniment::cli;
+  cli::open_standard_streams();
+  if (argc == 2 && std::strcmp(argv[1], "--executor-child") == 0) return cli::serve_executor(cli::run);
+  return cli::run(argc, argv, {});
 }

@@ -44,7 +44,8 @@ Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& s
       services_(services),
       dispatcher_(services, workers, schemas, [this] { uv_async_send(&wake_); }),
       subscriptions_(services, dispatcher_),
-      mcp_(services.clock, dispatcher_, subscriptions_, options_.mcp, options_.record_mcp, options_.mcp_files) {
+      mcp_(services.clock, dispatcher_, subscriptions_, options_.mcp, options_.record_mcp, options_.mcp_files),
+      executor_(&loop_, [this](Fd connection, const Peer& peer) { return serve(std::move(connection), peer, true); }) {
   uv_loop_init(&loop_);
   uv_async_init(&loop_, &wake_, [](uv_async_t* handle) { static_cast<Server*>(handle->data)->wake(); });
   uv_timer_init(&loop_, &deadlines_);
@@ -62,6 +63,7 @@ Server::Server(ServerOptions options, StopSignals& signals, gateway::Services& s
 
 Server::~Server() {
   http_.reset();  // it closes its own handles
+  executor_.close();
   // If the loop never ran, because listening failed, its handles are still open; otherwise only close callbacks remain.
   const auto close_it = [](uv_handle_t* handle, void*) {
     if (uv_is_closing(handle) == 0) uv_close(handle, nullptr);
@@ -113,6 +115,11 @@ Status Server::listen() {
     http_ = std::make_unique<McpHttp>(mcp_, *std::move(options_.http));
     http_->next_connection = [this] { return next_session_++; };
     RETURN_IF_ERROR(http_->listen(&loop_));
+  }
+  if (options_.executor) {
+    if (const Status listening = executor_.listen(); !listening)
+      log_warning("commands are not observed", {{"error", listening.error().message}});
+    services_.executor = executor_.name();
   }
   start_accepting();
   uv_poll_start(&stop_asked_by_signal_, UV_READABLE, [](uv_poll_t* handle, int, int) {
@@ -169,7 +176,7 @@ void Server::accept() {
   for (int i = 0; i < accepts_per_turn; ++i) {
     Fd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (connection.open()) {
-      serve(std::move(connection));
+      if (const Result<Peer> peer = peer_of(connection.get())) serve(std::move(connection), *peer, false);
     } else if (errno == EAGAIN) {
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
@@ -191,10 +198,10 @@ void Server::pause_accepting(int error) {
       accept_again_ms, 0);
 }
 
-void Server::serve(Fd connection) {
-  const Result<Peer> peer = peer_of(connection.get());
-  if (!peer) return;
-  Result<gateway::Caller> caller = admit(*peer);
+bool Server::serve(Fd connection, const Peer& peer, bool observed) {
+  Result<gateway::Caller> caller = admit(peer);
+  if (caller) caller->observed = observed;
+  const bool admitted = caller.ok();
   auto session = std::make_shared<Session>(&loop_, dispatcher_, subscriptions_, mcp_, unread_, next_session_++);
   session->on_closed = [this](std::uint64_t number) {
     sessions_.erase(number);
@@ -203,6 +210,7 @@ void Server::serve(Fd connection) {
   sessions_.emplace(session->number(), session);
   metrics::process().connections.set(static_cast<std::int64_t>(sessions_.size()));
   session->start(std::move(connection), std::move(caller));
+  return admitted;
 }
 
 void Server::wake() {
@@ -317,6 +325,7 @@ void Server::stop_when_idle() {
   }
   stopped_ = true;
   if (http_) http_->close();
+  executor_.close();
   for (auto sessions = sessions_; const auto& [number, session] : sessions) session->close();
   close_handle(&stop_asked_by_signal_);
   close_handle(&deadlines_);

@@ -16,6 +16,7 @@
 #include "base/files/file.hpp"
 #include "base/json/schema.hpp"
 #include "base/process/stop_signals.hpp"
+#include "daemon/executor.hpp"
 #include "daemon/mcp/mcp_http.hpp"
 #include "daemon/mcp/mcp_peer.hpp"
 #include "daemon/peer.hpp"
@@ -34,6 +35,7 @@ struct ServerOptions {
   std::optional<McpHttpOptions> http;
   std::vector<std::string> mcp_files;  // folders whose files MCP sessions may have read
   bool record_mcp = false;             // default of MCP sessions: record them as runs
+  bool executor = true;                // the daemon starts recorded commands itself
   ServiceManager manager;              // the service manager, whose socket is served if it passed one
 };
 
@@ -65,7 +67,8 @@ class Server {
   void start_accepting();
   void accept();
   void pause_accepting(int error);
-  void serve(Fd connection);
+  // Returns false if the peer may not connect; it is told why. `observed`: the peer's executor uses the connection.
+  bool serve(Fd connection, const Peer& peer, bool observed);
   void close_silent();
   void close_largest();
   void wake();
@@ -92,6 +95,7 @@ class Server {
   gateway::Dispatcher dispatcher_;
   Subscriptions subscriptions_;
   McpHost mcp_;
+  Executor executor_;
   std::unique_ptr<McpHttp> http_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Session>> sessions_;
   AllUnread unread_;

@@ -28,12 +28,12 @@
 #include "base/process/open_files.hpp"
 #include "base/process/thread.hpp"
 #include "daemon/daemon_parts.hpp"
-#include "daemon/data_folder.hpp"
 #include "daemon/document_carrier.hpp"
-#include "daemon/log_start.hpp"
 #include "daemon/mcp/http_settings.hpp"
-#include "daemon/restored_log.hpp"
 #include "daemon/server.hpp"
+#include "daemon/start/data_folder.hpp"
+#include "daemon/start/log_start.hpp"
+#include "daemon/start/restored_log.hpp"
 #include "evidence/halt_journal.hpp"
 #include "evidence/pointer_follower.hpp"
 #include "gateway/append/own_events.hpp"
@@ -239,6 +239,7 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
   options.mcp = {MUNIMENT_VERSION, config.mcp_toolsets, conformance_fixture};
   options.mcp_files = config.mcp_files;
   options.record_mcp = config.mcp_session_runs;
+  options.executor = config.executor;
   options.http = std::move(http);
   options.manager = std::move(manager);
   server = std::make_unique<Server>(std::move(options), signals, *services, *workers, *schemas);

@@ -164,7 +164,8 @@ Status check_open(const store::Run& run) {
   return no_run(run.run_id);
 }
 
-events::Origin origin_of_daemon_event(std::string_view type) {
+events::Origin origin_of_daemon_event(std::string_view type, const Caller& caller) {
+  if (type.starts_with("command.") && !caller.observed) return events::Origin::reported;
   constexpr std::array<std::string_view, 16> passed_on = {
       "run.started",       "run.ended",         "run.resumed",     "run.annotated",
       "child.started",     "child.ended",       "claim.recorded",  "claim.decided",
@@ -188,7 +189,7 @@ events::NewEvent make_event(Call& call, const store::Run& run, std::string_view 
   const bool imported =
       run.view().origin == events::Origin::imported || (type == "run.started" && call.params["import"]);
   if (imported) event.occurred_at = parse_time(call.params["_meta"]["occurred_at"].string_or(""));
-  event.origin = imported ? events::Origin::imported : origin_of_daemon_event(type);
+  event.origin = imported ? events::Origin::imported : origin_of_daemon_event(type, call.caller);
   events::seal_own(event);
   return event;
 }

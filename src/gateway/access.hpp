@@ -107,8 +107,9 @@ Uuid idempotent_id_in(const store::Run& run, const Caller& caller, std::string_v
 Result<std::optional<std::int64_t>> asof_seq(const Call& call, store::Reader& reader);
 
 // Returns the origin of an event of this type that the daemon writes: `observed` for the daemon's own observations and
-// actions, `reported` for data that it passes on for a client.
-events::Origin origin_of_daemon_event(std::string_view type);
+// actions, `reported` for data that it passes on for a client. The start and the end of a command are observations only
+// if the daemon's executor started it.
+events::Origin origin_of_daemon_event(std::string_view type, const Caller& caller);
 
 // Returns the receipt as in the reply of event.append: {"event_id":…, "seq":…, …}.
 std::string receipt_json(const events::Receipt& receipt);

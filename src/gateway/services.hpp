@@ -101,6 +101,7 @@ struct Services {
   evidence::completion::Policies policies{};                  // policies of task completion
   std::vector<VerifierKey> attestation_keys{};                // keys whose attestations count as recorded commands
   std::function<std::string()> carrying{};  // describes the documents that are carried over from earlier logs
+  std::string executor{};                   // socket of the executor; empty: commands are not observed
 };
 
 }  // namespace muniment::gateway

@@ -31,6 +31,8 @@ class Native {
   virtual void cancel(std::int64_t number) = 0;
   // Adds folders whose files the client's documents may name by their path, if the client has the right to read them.
   virtual void add_folders(const std::vector<std::string>& folders) = 0;
+  // Sets the folder in which the host works: the default of tasks.
+  virtual void set_working_folder(std::string folder) = 0;
 };
 
 }  // namespace muniment::mcp

@@ -157,6 +157,7 @@ void Session::take_settings(const json::Value& params) {
   settings.cwd = params["cwd"].string_or("");
   settings.resume = params["resume"].as_bool().value_or(false);
   if (params["labels"].is(json::Kind::object)) settings.labels = std::string(params["labels"].source());
+  native_.set_working_folder(settings.cwd);
   run_.configure(std::move(settings));
   std::vector<std::string> folders;
   for (const json::Value folder : params["files"]) folders.push_back(folder.string_or(""));

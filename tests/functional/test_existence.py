@@ -99,6 +99,7 @@ METHODS: dict[str, Union[str, Requests]] = {
     "claim.record": lambda t, own: [*of_run(text="x", pointers=[])(t, own), *each_pointer(lambda pointer, _: {"run_id": own.run, "text": "x", "pointers": [pointer]})(t, own)],
     "command.end": lambda t, own: [*of_run(command_id=t.command, exit_code=0)(t, own), {"run_id": own.run, "command_id": t.command, "exit_code": 0},
                                    {"run_id": own.run, "command_id": own.command, "exit_code": 0, "stdout": output_of(t)}],
+    "command.executor": NOTHING,
     "command.start": of_run(**COMMAND),
     "context.build": lambda t, own: [*of_run(query="harbour")(t, own), {"queries": asked(t)}, {"query": "harbour", "corpus": t.corpus, "run_id": own.run},
                                      {"query": "harbour", "filters": {"documents": [t.document]}}, {"query": "harbour", "filters": {"sources": [t.source]}}],

@@ -44,6 +44,7 @@ class RandomNative final : public mcp::Native {
     return number;
   }
   void cancel(std::int64_t number) override { waiting_.erase(number); }
+  void set_working_folder(std::string) override {}
   void add_folders(const std::vector<std::string>&) override {}
 
   void answer_some() {

@@ -188,7 +188,7 @@ def bundle(me: Pen) -> Program:
 
 
 def server(me: Pen) -> Program:
-    return one(me.random.choice(("server.health", "server.status", "server.metrics")), {})
+    return one(me.random.choice(("server.health", "server.status", "server.metrics", "command.executor")), {})
 
 
 def execute(me: Pen) -> Program:
@@ -243,6 +243,7 @@ METHODS: dict[str, Union[Programs, str]] = {
     "run.judge": (run_judge,),
     "run.list": (run_list,),
     "run.rehydrate": (rehydrate,),
+    "command.executor": (server,),
     "server.health": (server,),
     "server.metrics": (server,),
     "server.status": (server,),

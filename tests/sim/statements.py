@@ -380,7 +380,7 @@ SAY_NOTHING = {
     "audit.key": "which key signs: the verdict shows whether it does", "corpus.ingest": "its events are held against its tokens",
     "event.unsubscribe": "nothing but that it is over", "muniment backup": "what comes back is verified once all is quiet",
     "task.validate": "what it found is the log's, whose events come from many clients",
-    "run.recover": "its event is held against its token", "server.health": "how Postgres is at that moment",
+    "run.recover": "its event is held against its token", "command.executor": "the name of a socket", "server.health": "how Postgres is at that moment",
 }
 
 # The event type that contains the tokens of an operation; for other methods, any type.

@@ -53,6 +53,7 @@ completion::Task task_of(const json::Value& value) {
 
 completion::Command command_of(const json::Value& value, Time recorded_at) {
   completion::Command command;
+  command.observed = true;
   for (const json::Value word : value["argv"]) command.argv.push_back(word.string_or(""));
   command.cwd = value["cwd"].string_or("/srv/work");
   command.exit_code = value["exit_code"].as_int();
@@ -213,6 +214,7 @@ CompletionCase swe_case(const LoggedTests& tests, bool passed, bool recorded) {
   piece.text = tests.output;
   if (recorded) {
     completion::Command command;
+    command.observed = true;
     command.argv = tests.argv;
     command.exit_code = tests.exit_code;
     command.started_at = before_now(120);

@@ -106,7 +106,7 @@ std::string contents(int file) {
 }
 
 TEST(ChildCommand, BothStreamsAndTheExitCodeAreKept) {
-  auto outcome = run_command({"sh", "-c", "echo out; echo err >&2; exit 7"});
+  auto outcome = run_command({"sh", "-c", "echo out; echo err >&2; exit 7"}, 0);
   ASSERT_TRUE(outcome.ok());
   EXPECT_EQ(outcome->exit_code, 7);
   EXPECT_EQ(outcome->signal, 0);
@@ -115,30 +115,30 @@ TEST(ChildCommand, BothStreamsAndTheExitCodeAreKept) {
 }
 
 TEST(ChildCommand, ASignalThatEndsItIsNamed) {
-  auto outcome = run_command({"sh", "-c", "kill -TERM $$"});
+  auto outcome = run_command({"sh", "-c", "kill -TERM $$"}, 0);
   ASSERT_TRUE(outcome.ok());
   EXPECT_EQ(signal_name(outcome->signal), "SIGTERM");
 }
 
 TEST(ChildCommand, WhatCannotBeStartedAnswersAsAShellWould) {
-  auto missing = run_command({"/nonexistent/program"});
+  auto missing = run_command({"/nonexistent/program"}, 0);
   ASSERT_TRUE(missing.ok());
   EXPECT_EQ(missing->exit_code, 127);
-  auto folder = run_command({"/tmp"});
+  auto folder = run_command({"/tmp"}, 0);
   ASSERT_TRUE(folder.ok());
   EXPECT_EQ(folder->exit_code, 126);
 }
 
 TEST(ChildCommand, ASignalToTheRecorderReachesTheCommand) {
   const std::string script = "trap 'echo got it; exit 3' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done";
-  auto outcome = run_command({"sh", "-c", script});
+  auto outcome = run_command({"sh", "-c", script}, 0);
   ASSERT_TRUE(outcome.ok());
   EXPECT_EQ(outcome->exit_code, 3);
   EXPECT_EQ(contents(outcome->stdout_file.get()), "got it\n");
 }
 
 TEST(ChildCommand, AProcessThatItLeavesBehindIsNotWaitedFor) {
-  auto outcome = run_command({"sh", "-c", "sleep 30 & echo $!"});
+  auto outcome = run_command({"sh", "-c", "sleep 30 & echo $!"}, 0);
   ASSERT_TRUE(outcome.ok());
   const pid_t left = std::stoi(contents(outcome->stdout_file.get()));
   EXPECT_EQ(::kill(left, SIGKILL), 0) << "it had ended: we waited for it";
@@ -167,7 +167,7 @@ TEST_F(TreeTest, EveryFileThatCountsChangesTheDigestAndNothingElseDoes) {
   write(".gitignore", "*.o\n");
   write("a", "one");
   const std::string before = tree_digest(folder_);
-  EXPECT_EQ(before.rfind("git:none v2 sha256:", 0), 0U) << before;
+  EXPECT_EQ(before.rfind("git:none v3 root:", 0), 0U) << before;
   EXPECT_EQ(tree_digest(folder_), before);
   write("ignored.o", "x");
   EXPECT_EQ(tree_digest(folder_), before);
@@ -218,7 +218,9 @@ TEST_F(TreeTest, TheCommitIsNamed) {
   git("add a");
   git("commit -qm first");
   const std::string digest = tree_digest(folder_);
-  EXPECT_EQ(digest.size(), std::string("git:").size() + 40 + std::string(" v2 sha256:").size() + 64) << digest;
+  EXPECT_EQ(digest.size(),
+            std::string("git:").size() + 40 + std::string(" v3 root:0123456789abcdef sha256:").size() + 64)
+      << digest;
 }
 
 }  // namespace

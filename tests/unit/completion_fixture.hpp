@@ -51,6 +51,7 @@ inline Piece good_piece() { return piece_of(std::string(good_text)); }
 inline Piece recorded_piece() {
   Piece piece = piece_of("3 passed in 0.05s");
   Command command;
+  command.observed = true;
   command.argv = {"pytest", "tests/test_auth.py"};
   command.exit_code = 0;
   command.started_at = Time{noon.micros - hour - 5 * second};

@@ -59,6 +59,7 @@ class FakeNative final : public Native {
 
   std::int64_t request(std::string_view method, std::string params, Done done) override;
   void cancel(std::int64_t number) override;
+  void set_working_folder(std::string folder) override { working_folder = std::move(folder); }
   void add_folders(const std::vector<std::string>& added) override {
     folders.insert(folders.end(), added.begin(), added.end());
   }
@@ -75,6 +76,7 @@ class FakeNative final : public Native {
   std::map<std::string, std::string, std::less<>> at_once;  // method → result, or {"error": …}
   std::deque<Request> requests;
   std::vector<std::string> folders;
+  std::string working_folder;
 
  private:
   void finish(Request& request, std::string_view result, std::string_view error);

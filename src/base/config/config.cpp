@@ -109,6 +109,8 @@ constexpr ConfigKey table[] = {
      "Absolute paths of folders whose files the tool remember may read, for all MCP sessions of the daemon's user; empty: none."},
     {"mcp_session_runs", &Config::mcp_session_runs, "false", "", 0, 0,
      "Record each MCP session as a run: true or false; `muniment mcp` always does unless --no-run is given."},
+    {"executor", &Config::executor, "true", "", 0, 0,
+     "Start the commands of muniment exec and workflow run in a child of the daemon, so that their events are observations: true or false."},
     {"completion_policy", &Config::completion_policy, "", "", 0, 0,
      "TOML file with the policies of task completion, by type of task (docs/evidence.md; default: one policy for all)."},
     {"attestation_keys", &Config::attestation_keys, "", "", 0, 0,

@@ -64,6 +64,7 @@ struct Config {
   std::vector<std::string> http_hosts;  // permitted host names
   std::vector<std::string> mcp_toolsets;
   std::vector<std::string> mcp_files;  // folders whose files MCP sessions may have read
+  bool executor = true;                // the daemon starts recorded commands itself
   bool mcp_session_runs = false;       // default for sessions that do not specify it
   std::string completion_policy;       // a TOML file; empty: the default policy for all tasks
   std::string attestation_keys;        // file with one verifier key per line; empty: none

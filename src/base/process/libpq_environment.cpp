@@ -1,10 +1,10 @@
 #include "base/process/libpq_environment.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <string>
 #include <vector>
-
-extern char** environ;
 
 namespace muniment {
 

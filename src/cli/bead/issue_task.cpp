@@ -112,9 +112,7 @@ Result<IssueTask> open_issue_task(Session& session, const std::string& run_id, c
   params.begin_object().member("run_id", place).member("task_id", issue.id).member("content", issue.title);
   if (!demand.evidence) params.member("requires_evidence", false);
   if (!demand.type.empty()) params.member("required_type", demand.type);
-  std::error_code failed;
-  const std::string digest = tree_digest(std::filesystem::current_path(failed).string());
-  if (!digest.empty()) params.member("tree_digest", digest);
+  write_working_tree(params);
   params.end_object();
   RETURN_IF_ERROR(session.call("task.open", params.text()));
   // Another agent may have opened a task of this issue meanwhile: both find the first one.

@@ -152,6 +152,12 @@ Status check_output(const std::string& output) {
 }
 
 Status run_workflow(Session& session, const WorkflowRunOptions& options) {
+  ASSIGN_OR_RETURN(const auto executed, run_in_executor(session, true));
+  if (executed) {
+    session.exit_code = *executed;
+    return success();
+  }
+  session.observe();
   ASSIGN_OR_RETURN(const evidence::workflow::Spec spec, read_spec(options));
   std::error_code failed;
   const std::string folder = std::filesystem::canonical(options.spec, failed).parent_path().string();

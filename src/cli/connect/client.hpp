@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/files/file.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/result.hpp"
@@ -39,6 +40,8 @@ class Client {
   // `patience` limits how long connecting and sending each piece may wait for a daemon that does not read; 0: no limit.
   // Errors: unavailable if no process listens at `socket_path`.
   static Result<Client> connect(const std::string& socket_path, std::chrono::milliseconds patience = {});
+  // Takes over an open connection.
+  static Client over(Fd connection) { return Client(connection.release()); }
   Client(Client&& other) noexcept;
   Client& operator=(Client&& other) noexcept;
   ~Client();

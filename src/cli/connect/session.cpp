@@ -90,6 +90,10 @@ Result<Client*> Session::running_client() {
   return &*client_;
 }
 
+void Session::observe() {
+  if (execution.daemon.open()) client_.emplace(Client::over(std::move(execution.daemon)));
+}
+
 bool Session::names_only_socket() const {
   const auto is_set = [](const char* name) {
     const char* const value = std::getenv(name);

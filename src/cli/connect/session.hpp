@@ -11,6 +11,7 @@
 #include "base/config/config.hpp"
 #include "base/result.hpp"
 #include "cli/connect/client.hpp"
+#include "cli/executor/executor.hpp"
 #include "cli/show/hints.hpp"
 #include "cli/show/output.hpp"
 
@@ -42,7 +43,9 @@ class Session {
  public:
   CommonOptions options;
   int exit_code = exit_done;
+  std::vector<std::string> words;     // all words of this process
   std::vector<std::string> command;   // the words after "--"
+  Execution execution;                // set in a worker of the executor
   std::vector<std::string> commands;  // names of the top-level commands: up, down, run, …
   bool continue_restored = false;     // a started daemon continues from a restored log
 
@@ -58,6 +61,10 @@ class Session {
   // that of the daemon that answers there. Errors: unavailable if none answers.
   Status find_place();
   bool names_only_socket() const;
+
+  // In a worker of the executor: the next requests use its connection, and their events are observed. Without one, and
+  // after `disconnect`, they are reported. Only the commands that the executor is for may call this.
+  void observe();
 
   // Closes the connection; the next request opens a new one.
   void disconnect() { client_.reset(); }

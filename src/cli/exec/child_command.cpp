@@ -23,6 +23,7 @@
 
 #include "cli/connect/upload.hpp"
 #include "cli/exec/session.hpp"
+#include "cli/executor/front_process.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -95,7 +96,7 @@ struct Stream {
 
 class Runner {
  public:
-  explicit Runner(const std::vector<std::string>& arguments) : arguments_(arguments) {}
+  Runner(const std::vector<std::string>& arguments, pid_t front) : arguments_(arguments), front_(front) {}
 
   ~Runner() {
     restore_terminal();
@@ -238,7 +239,8 @@ class Runner {
   void enter_raw() {
     termios settings{};
     forward_input_ = false;
-    if (terminal_before_ || ::tcgetpgrp(STDIN_FILENO) != ::getpgrp()) return;
+    const bool foreground = front_ == 0 ? ::tcgetpgrp(STDIN_FILENO) == ::getpgrp() : in_foreground(front_);
+    if (terminal_before_ || !foreground) return;
     if (::tcgetattr(STDIN_FILENO, &settings) != 0) return;
     terminal_before_ = settings;
     ::cfmakeraw(&settings);
@@ -310,18 +312,25 @@ class Runner {
       if (number == SIGCHLD) {
         if (!pty_) wait_for_change();
       } else if (number == SIGCONT) {
-        resume();
+        // Sent to this process alone, it ends only this process's stop: no shell can continue the command.
+        if (info.ssi_code != SI_QUEUE || (pty_ && stopped_by_key_)) resume();
       } else if (number == SIGWINCH) {
         winsize size{};
         if (pty_ && out_.source >= 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
           ::ioctl(out_.source, TIOCSWINSZ, &size);
-      } else if (!ended_ && (pty_ || info.ssi_code != SI_KERNEL)) {
-        // The kernel sends a key's signal to every process of the terminal, also to a command that shares it.
+      } else if (!ended_ && (pty_ || !sent_to_job(info))) {
         ::kill(target(), number);
         // The signal stays pending while the command is stopped, and its stop may not have been noted yet.
         if (number != SIGUSR1 && number != SIGUSR2) ::kill(target(), SIGCONT);
       }
     }
+  }
+
+  // A key's signal is sent to every process of the job, also to a command that belongs to it: by the kernel, or in its
+  // place by the relay of the executor.
+  bool sent_to_job(const signalfd_siginfo& info) const {
+    return front_ == 0 ? info.ssi_code == SI_KERNEL
+                       : info.ssi_code == SI_USER && static_cast<pid_t>(info.ssi_pid) == ::getppid();
   }
 
   // Target of forwarded signals; on a terminal, the process group of the command.
@@ -363,12 +372,12 @@ class Runner {
   // Without such a shell the kernel ignores the signal, and a key stops nothing.
   void stop_too(int number) {
     if (!pty_ && is_resumed()) return;
+    stopped_by_key_ = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
     restore_terminal();
     ::raise(SIGTSTP);
     sigset_t pending;
     ::sigpending(&pending);
-    const bool by_key = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
-    if (::sigismember(&pending, SIGCONT) == 0 && pty_ && by_key) resume();
+    if (::sigismember(&pending, SIGCONT) == 0 && pty_ && stopped_by_key_) resume();
   }
 
   // Without its own terminal, the command is stopped and continued together with this process.
@@ -394,6 +403,7 @@ class Runner {
   }
 
   const std::vector<std::string>& arguments_;
+  const pid_t front_;
   bool pty_ = false;
   bool err_apart_ = true;
   Stream out_;
@@ -412,6 +422,7 @@ class Runner {
   bool signals_blocked_ = false;
   std::optional<termios> terminal_before_;
   bool forward_input_ = false;
+  bool stopped_by_key_ = false;
   pid_t pid_ = -1;      // child process: the command or, on a terminal, the monitor
   pid_t command_ = -1;  // on a terminal: the command
   int status_ = 0;
@@ -440,7 +451,9 @@ HeldSignals& HeldSignals::operator=(HeldSignals&& other) noexcept {
   return *this;
 }
 
-Result<CommandOutcome> run_command(const std::vector<std::string>& arguments) { return Runner(arguments).run(); }
+Result<CommandOutcome> run_command(const std::vector<std::string>& arguments, pid_t front) {
+  return Runner(arguments, front).run();
+}
 
 std::string signal_name(int signal) {
   const char* name = ::sigabbrev_np(signal);

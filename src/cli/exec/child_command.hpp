@@ -41,9 +41,10 @@ struct CommandOutcome {
   HeldSignals held;
 };
 
-// Blocks until the command has ended. Forwards the signals that this process receives. Errors: unavailable if no
-// process can be started.
-Result<CommandOutcome> run_command(const std::vector<std::string>& arguments);
+// Blocks until the command has ended. Forwards the signals that this process receives. In a worker of the executor,
+// `front` is the process whose terminal and job the command uses; 0: this process. Errors: unavailable if no process
+// can be started.
+Result<CommandOutcome> run_command(const std::vector<std::string>& arguments, pid_t front);
 
 std::string signal_name(int signal);  // "SIGTERM"
 

@@ -8,9 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <string_view>
-
-extern char** environ;
 
 namespace muniment::cli {
 namespace {
@@ -48,6 +47,14 @@ bool diff_speaks_of_tests(const std::string& folder, const std::string& commit, 
   return false;
 }
 
+// The system's git, also if the caller's PATH begins with a program of that name.
+const char* program_of_git() {
+  for (const char* path : {"/usr/bin/git", "/usr/local/bin/git"}) {
+    if (::access(path, X_OK) == 0) return path;
+  }
+  return "/bin/git";
+}
+
 }  // namespace
 
 std::optional<std::string> git_output(const std::string& folder, std::vector<std::string> words) {
@@ -58,12 +65,17 @@ std::optional<std::string> git_output(const std::string& folder, std::vector<std
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  words.insert(words.begin(), {"git", "-C", folder});
+  // Neither the environment nor the configuration may name a program that answers in the place of the tree.
+  words.insert(words.begin(), {"git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "-C", folder});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  const std::string home = "HOME=" + std::string(std::getenv("HOME") == nullptr ? "/" : std::getenv("HOME"));
+  std::array<const char*, 4> environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", home.c_str(),
+                                            nullptr};
   pid_t pid = 0;
-  const int failed = ::posix_spawnp(&pid, "git", &actions, nullptr, arguments.data(), environ);
+  const int failed = ::posix_spawn(&pid, program_of_git(), &actions, nullptr, arguments.data(),
+                                   const_cast<char**>(environment.data()));
   posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   std::string output;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@
 
 namespace muniment::cli {
 namespace {
+
+constexpr std::size_t root_digits = 16;  // of the hash of the tree's path
 
 std::string trimmed(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -84,7 +87,16 @@ std::string tree_digest(const std::string& folder) {
     digest.update(line);
     digest.update(std::string_view("\0", 1));  // names contain no NUL
   }
-  return fmt::format("git:{} v2 sha256:{}", commit ? trimmed(*commit) : "none", to_hex(digest.finish()));
+  return fmt::format("git:{} v3 root:{} sha256:{}", commit ? trimmed(*commit) : "none",
+                     to_hex(sha256(top)).substr(0, root_digits), to_hex(digest.finish()));
+}
+
+void write_working_tree(json::Writer& params) {
+  std::error_code failed;
+  const std::string folder = std::filesystem::current_path(failed).string();
+  if (failed) return;
+  params.member("folder", folder);
+  if (const std::string digest = tree_digest(folder); !digest.empty()) params.member("tree_digest", digest);
 }
 
 }  // namespace muniment::cli

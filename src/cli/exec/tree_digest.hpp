@@ -3,12 +3,17 @@
 
 #include <string>
 
+#include "base/json/json.hpp"
+
 namespace muniment::cli {
 
-// Returns "git:<commit> v2 sha256:<digest>", a digest of the sorted (path, mode, sha256) of every file that git tracks
-// or would add, without .beads/evidence/*.json; empty outside a git tree. An unreadable file counts as absent. Trees
-// with equal digests are equal; the commit only names the base of `changed_tests`. Digests without "v2" are of an
-// earlier version, which also covers .beads/evidence.
+// Returns "git:<commit> v3 root:<root> sha256:<digest>": a digest of the sorted (path, mode, sha256) of every file that
+// git tracks or would add, without .beads/evidence/*.json; empty outside a git tree. An unreadable file counts as
+// absent. Trees with equal digests are equal; the commit only names the base of `changed_tests`, and <root> is the
+// beginning of the hash of the tree's path. Earlier versions wrote "v2" without a root, or neither of them.
 std::string tree_digest(const std::string& folder);
+
+// Writes the parameters `folder` and `tree_digest` of a request about a task, for the current folder.
+void write_working_tree(json::Writer& params);
 
 }  // namespace muniment::cli

@@ -109,6 +109,8 @@ class Child {
     if (socket_ != kept_) ::dup2(socket_, kept_);
     ::fcntl(kept_, F_SETFD, FD_CLOEXEC);
     close_descriptors_from(kept_ + 1);
+    ::prctl(PR_SET_DUMPABLE,
+            1);  // so that an ordinary user may set the user namespace up; nothing is inherited any more
     if (confined_) fail_if(enter_namespaces(plan_.view));
     const pid_t self = ::getpid();
     const pid_t first = ::fork();

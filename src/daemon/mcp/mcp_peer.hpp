@@ -35,6 +35,7 @@ class McpPeer : public Subscriber, public mcp::Native, public std::enable_shared
   std::int64_t request(std::string_view method, std::string params, Done done) override;
   void cancel(std::int64_t number) override;
   void add_folders(const std::vector<std::string>& folders) override;
+  void set_working_folder(std::string folder) override { caller_.folder = std::move(folder); }
 
   const gateway::Caller& caller() const override { return caller_; }
   bool closed() const override { return closed_; }

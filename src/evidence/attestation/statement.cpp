@@ -30,7 +30,7 @@ bool is_sha256(std::string_view digest) {
          std::ranges::all_of(digest, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// Returns the digest in "git:COMMIT v2 sha256:DIGEST"; empty for another form.
+// Returns the digest in "git:COMMIT v3 root:ROOT sha256:DIGEST"; empty for another form.
 std::string sha256_of_tree(std::string_view tree) {
   const std::size_t at = tree.rfind(tree_digest_separator);
   const std::string_view digest = at == std::string_view::npos ? "" : tree.substr(at + tree_digest_separator.size());

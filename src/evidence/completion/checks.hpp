@@ -84,10 +84,13 @@ enum class Code : std::uint8_t {
   old_report,
   tree_changed,
   tree_changed_in_run,
+  tree_missing,
+  other_tree,
   edited_after,
   not_run,
   no_report,
   unknown_program,
+  not_observed,
   indirect_run,
   tests_changed,
   tests_weakened,
@@ -118,6 +121,11 @@ struct StatedOutcome {
   std::size_t half_facts = 0;
 };
 
+struct Weakness {
+  Code code;
+  std::string text;
+};
+
 // A piece of evidence with the values that are computed from it once.
 struct Exhibit {
   const Piece* piece = nullptr;
@@ -129,8 +137,9 @@ struct Exhibit {
   std::optional<reports::Report> report;
   StatedOutcome outcome;
   std::optional<CommandKind> command;
-  bool tells_subject = false;  // set by injection: the task is about attacks like those in the text
-  bool strong = false;         // set by structure
+  bool tells_subject = false;        // set by injection: the task is about attacks like those in the text
+  bool strong = false;               // set by structure
+  std::optional<Weakness> weakness;  // set by structure: the first reason why it is not strong
 
   bool recorded() const { return piece->command.has_value(); }
   // Returns whether the daemon compared the outputs of a blind workflow.
@@ -194,8 +203,5 @@ bool asks_for_tests(const Case& c);
 // Returns whether the task asks for tests, and the policy requires no other type of evidence. The type that the task
 // requires comes from the client, and cannot loosen the policy.
 bool needs_test_run(const Case& c);
-// Returns whether the piece is a recorded test run in a script with commands besides the runner.
-bool is_indirect_run(const Case& c, const Exhibit& exhibit);
-std::string indirect_text(const Exhibit& exhibit);
 
 }  // namespace muniment::evidence::completion

@@ -79,10 +79,13 @@ constexpr std::array rows{
     CodeRow{Code::old_report, "structure", "old_report", V::fail, true, "staleness"},
     CodeRow{Code::tree_changed, "structure", "tree_changed", V::fail, true, "staleness"},
     CodeRow{Code::tree_changed_in_run, "structure", "tree_changed_in_run", V::pass, false, ""},
+    CodeRow{Code::tree_missing, "structure", "tree_missing", V::weak, false, ""},
+    CodeRow{Code::other_tree, "structure", "other_tree", V::weak, false, ""},
     CodeRow{Code::edited_after, "structure", "edited_after", V::fail, true, "staleness"},
     CodeRow{Code::not_run, "structure", "not_run", V::fail, true, ""},
     CodeRow{Code::no_report, "structure", "no_report", V::weak, false, ""},
     CodeRow{Code::unknown_program, "structure", "unknown_program", V::weak, false, ""},
+    CodeRow{Code::not_observed, "structure", "not_observed", V::weak, false, ""},
     CodeRow{Code::indirect_run, "structure", "indirect_run", V::weak, false, ""},
     CodeRow{Code::tests_changed, "structure", "tests_changed", V::fail, true, ""},
     CodeRow{Code::tests_weakened, "structure", "tests_weakened", V::fail, true, ""},
@@ -138,10 +141,10 @@ void demand_strength(const Case& c, Findings& findings) {
   const bool strong =
       std::any_of(c.exhibits.begin(), c.exhibits.end(), [](const Exhibit& exhibit) { return exhibit.strong; });
   if (strong) return;
-  const auto indirect = std::find_if(c.exhibits.begin(), c.exhibits.end(),
-                                     [&](const Exhibit& exhibit) { return is_indirect_run(c, exhibit); });
-  if (indirect != c.exhibits.end()) {
-    findings.refuse(Code::indirect_run, indirect->piece->evidence_id, indirect_text(*indirect));
+  const auto weak = std::find_if(c.exhibits.begin(), c.exhibits.end(),
+                                 [](const Exhibit& exhibit) { return exhibit.weakness.has_value(); });
+  if (weak != c.exhibits.end()) {
+    findings.refuse(weak->weakness->code, weak->piece->evidence_id, weak->weakness->text);
     return;
   }
   if (needs_test_run(c)) {

@@ -29,10 +29,13 @@ struct Task {
   std::string tree_digest;        // digest of the working tree at completion; empty: unknown
   bool files_changed = false;     // file.changed events in the task's run after the newest evidence
   std::string run_id;             // empty: the task has no run
+  std::string tree_opened{};      // digest of the working tree in which it was opened; empty: none
+  bool tree_observed = false;     // the daemon's executor computed `tree_digest`
 };
 
-// A command that `muniment exec` recorded, from its events.
+// A recorded command, from its events.
 struct Command {
+  bool observed = false;  // the daemon's executor started it and read its output; otherwise a client reported it
   std::vector<std::string> argv;
   std::string cwd;
   std::optional<std::int64_t> exit_code;  // nullopt: ended by a signal, or the end is not recorded

@@ -50,6 +50,12 @@ std::string_view files_of_tree(std::string_view digest) {
   return at == std::string_view::npos ? digest : digest.substr(at + 1);
 }
 
+// Returns the mark of the tree's path, "root:HEX"; empty: an earlier version did not record it.
+std::string_view root_of_tree(std::string_view digest) {
+  const std::size_t at = digest.find("root:");
+  return at == std::string_view::npos ? "" : digest.substr(at, digest.find(' ', at) - at);
+}
+
 bool same_tree(std::string_view one, std::string_view other) { return files_of_tree(one) == files_of_tree(other); }
 
 // The remedy for changed tests if the reason is missing or names nothing.
@@ -104,8 +110,19 @@ class Structure {
 
   void add(Code code, std::string_view text) { findings_.add(code, id_, std::string(text)); }
 
+  // The evidence is not strong for this reason, which blocks only under the strict policy.
+  void weaken(Code code, std::string text) {
+    findings_.note(code, id_, text);
+    if (!exhibit_.weakness) exhibit_.weakness = Weakness{code, std::move(text)};
+  }
+
   void check_command(const Command& command) {
     const CommandKind& kind = *exhibit_.command;
+    if (!command.observed && !attests_without_command()) {
+      weaken(Code::not_observed,
+             "Weak evidence: a client reported this command, and the daemon did not observe it. Run it with " +
+                 exec_line(case_.task, exhibit_.piece->type) + " where the daemon can start it (`muniment doctor`).");
+    }
     if (command.interrupted)
       add(Code::interrupted, "The recording was interrupted before the command ended. Run it again.");
     if (!command.exit_code && !command.interrupted) {
@@ -178,7 +195,14 @@ class Structure {
               preview(shell_word(kind.name), 100)));
       return;
     }
-    if (is_indirect_run(case_, exhibit_)) findings_.note(Code::indirect_run, id_, indirect_text(exhibit_));
+    if (kind.program == Program::runner && !kind.direct && (tests || needs_test_run(case_))) {
+      weaken(
+          Code::indirect_run,
+          fmt::format("Weak evidence: `{}` ran in a script with a pipe, a redirection or a second command, which can "
+                      "change its output and its exit status. Run the test runner directly, without a pipe or a "
+                      "second command.",
+                      preview(shell_word(kind.name), 100)));
+    }
     if (!tests) return;
     if (kind.program == Program::unknown) {
       const bool shown = exhibit_.has_whole_report();
@@ -212,6 +236,34 @@ class Structure {
     } else if (!command.tree_before.empty() && !command.tree_after.empty() &&
                !same_tree(command.tree_before, command.tree_after)) {
       add(Code::tree_changed_in_run, "The command changed the working tree while it ran.");
+    }
+    // A comparison shows files of its own, and an attested command ran on another machine.
+    const std::string& opened = case_.task.tree_opened;
+    if (!opened.empty() && !exhibit_.is_comparison() && exhibit_.piece->attested_by.empty())
+      demand_tree(command, opened);
+  }
+
+  // A task that was opened in a tree needs a command and a claim in that tree; a missing fact is not agreement.
+  void demand_tree(const Command& command, std::string_view opened) {
+    const std::string& claimed = case_.task.tree_digest;
+    if (!case_.task.tree_observed) {
+      weaken(Code::tree_missing,
+             fmt::format("Weak evidence: the task was opened in a working tree, and the daemon {} of "
+                         "this claim. Complete the task from that tree (parameter folder).",
+                         claimed.empty() ? "knows no tree" : "did not compute the digest"));
+    } else if (command.tree_before.empty() || command.tree_after.empty()) {
+      weaken(
+          Code::tree_missing,
+          fmt::format("Weak evidence: the task was opened in a working tree of git, and the command ran in none ({}). "
+                      "Run it in that tree.",
+                      preview(command.cwd, 200)));
+    } else if (const std::string_view root = root_of_tree(opened);
+               !root.empty() && (root_of_tree(claimed) != root || root_of_tree(command.tree_before) != root ||
+                                 root_of_tree(command.tree_after) != root)) {
+      weaken(Code::other_tree,
+             fmt::format("Weak evidence: the {} belongs to another working tree than the one in which the task was "
+                         "opened. Run the command ({}) and complete the task in that tree.",
+                         root_of_tree(claimed) != root ? "claim" : "command", preview(command.cwd, 200)));
     }
   }
 
@@ -381,7 +433,7 @@ class Structure {
     if (!exhibit_.recorded()) return;
     const Command& command = *exhibit_.piece->command;
     const bool ended_well = command.exit_code == 0 && !command.interrupted && !command.output_lost;
-    if (!ended_well || findings_.blocked(id_)) return;
+    if (!ended_well || exhibit_.weakness || findings_.blocked(id_)) return;
     if (exhibit_.is_comparison()) {
       exhibit_.strong = true;  // the daemon compared the bytes
       return;
@@ -392,7 +444,7 @@ class Structure {
     }
     if (is_test_evidence(exhibit_) || needs_test_run(case_)) {
       exhibit_.strong =
-          exhibit_.command->program == Program::runner && exhibit_.command->direct &&
+          exhibit_.command->program == Program::runner &&
           (exhibit_.has_whole_report() ? !exhibit_.report->analysis : !exhibit_.report && summary_shows_run());
     } else {
       // The output of a program proves a deployment, a diff or a request.
@@ -415,18 +467,6 @@ bool asks_for_tests(const Case& c) { return c.terms.speaks_of_tests; }
 
 bool needs_test_run(const Case& c) {
   return asks_for_tests(c) && (c.policy.required_type.empty() || c.policy.required_type == "test_output");
-}
-
-bool is_indirect_run(const Case& c, const Exhibit& exhibit) {
-  return exhibit.command && exhibit.command->program == Program::runner && !exhibit.command->direct &&
-         (is_test_evidence(exhibit) || needs_test_run(c));
-}
-
-std::string indirect_text(const Exhibit& exhibit) {
-  return fmt::format(
-      "Weak evidence: `{}` ran in a script with a pipe, a redirection or a second command, which can change its output "
-      "and its exit status. Run the test runner directly, without a pipe or a second command.",
-      preview(shell_word(exhibit.command->name), 100));
 }
 
 void check_structure(Case& c, Findings& findings) {

@@ -85,6 +85,7 @@ Result<Answer> bundle_read(Call& call);
 
 // commands.cpp
 Result<Answer> command_end(Call& call);
+Result<Answer> command_executor(Call& call);
 Result<Answer> command_start(Call& call);
 
 // events.cpp

@@ -24,7 +24,7 @@ from ..errors import ConnectionLost, MunimentError
 from .errors import CompletionBlocked, EvidenceRefused, InvalidEvidence
 from .evidence_system import EvidenceStore
 from .results import COMPLETED, CompletionResult, Todo, TodoLike, ids_of, todo_of
-from .tree import tree_digest
+from .tree import working_tree
 
 REFUSED_EVENT = "x.muniment.validator_refused"
 NO_RUN = "a task belongs to a run. Set MUNIMENT_RUN, open one with muniment.run(…), or pass run_id to EvidenceStore"
@@ -74,8 +74,7 @@ class CompletionValidator:
         if todo.task_id is not None:
             if "run_id" not in params:
                 raise InvalidEvidence(NO_RUN)
-            if (digest := tree_digest(self.evidence_store.base_path)) is not None:
-                params["tree_digest"] = digest
+            params.update(working_tree(self.evidence_store.base_path))
             return {**params, "task_id": todo.task_id, "requires_evidence": todo.requires_evidence}
         optional = {"type": todo.type, "required_type": todo.required_type}
         return {**params, "content": todo.content, "requires_evidence": todo.requires_evidence,
@@ -151,7 +150,7 @@ class BlockingEnforcer:
         known = todo_of(todo)
         run_id = self._run()
         known.task_id = known.task_id or _task_id_of(known.content)
-        optional = {"type": known.type, "required_type": known.required_type, "tree_digest": tree_digest(self.evidence_store.base_path)}
+        optional = {"type": known.type, "required_type": known.required_type, **working_tree(self.evidence_store.base_path)}
         self.evidence_store.client.call("task.open", run_id=run_id, task_id=known.task_id, content=known.content,
                                         requires_evidence=known.requires_evidence,
                                         **{name: value for name, value in optional.items() if value is not None})

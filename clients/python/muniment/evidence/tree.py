@@ -12,11 +12,18 @@ from typing import Optional
 from ..place import Path
 
 PIECE_BYTES = 1 << 18
+ROOT_DIGITS = 16   # of the hash of the tree's path
 EVIDENCE_FILE = re.compile(rb"(?:^|/)\.beads/evidence/[^/]*\.json\Z")
 
 
+def working_tree(folder: Path) -> dict[str, str]:
+    """Returns the parameters `folder` and `tree_digest` of a request about a task. The daemon computes the digest itself if it can."""
+    digest = tree_digest(folder)
+    return {"folder": os.path.abspath(folder), **({} if digest is None else {"tree_digest": digest})}
+
+
 def tree_digest(folder: Path) -> Optional[str]:
-    """Returns "git:<commit> v2 sha256:<digest>" over mode, SHA-256 and name of every file that git tracks or would add, sorted by
+    """Returns "git:<commit> v3 root:<path> sha256:<digest>" over mode, SHA-256 and name of every file that git tracks or would add, sorted by
     name, without .beads/evidence/*.json; None outside a git tree or without git. An unreadable file counts as absent."""
     found = _git(folder, "rev-parse", "--show-toplevel")
     if found is None:
@@ -32,7 +39,8 @@ def tree_digest(folder: Path) -> Optional[str]:
             continue
         if (line := _line_of(os.fsencode(top), name)) is not None:
             digest.update(line + b"\0")
-    return f"git:{commit.decode().strip() if commit else 'none'} v2 sha256:{digest.hexdigest()}"
+    root = hashlib.sha256(os.fsencode(top)).hexdigest()[:ROOT_DIGITS]
+    return f"git:{commit.decode().strip() if commit else 'none'} v3 root:{root} sha256:{digest.hexdigest()}"
 
 
 def _line_of(top: bytes, name: bytes) -> Optional[bytes]:

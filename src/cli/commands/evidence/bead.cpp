@@ -186,9 +186,7 @@ Result<Message> complete(Session& session, const BeadOptions& options, const BdI
   json::Writer params;
   params.begin_object().member("run_id", task.run_id).member("task_id", issue.id).member("evidence_ids", ids);
   if (options.strict) params.member("strict", true);
-  std::error_code failed;
-  const std::string digest = tree_digest(std::filesystem::current_path(failed).string());
-  if (!digest.empty()) params.member("tree_digest", digest);
+  write_working_tree(params);
   params.end_object();
   return session.call("task.complete", params.text());
 }

@@ -19,12 +19,6 @@ namespace {
 constexpr std::size_t content_columns = 80;
 constexpr int recorded_shown_max = 20;
 
-void add_tree_digest(json::Writer& params) {
-  std::error_code failed;
-  const std::string digest = tree_digest(std::filesystem::current_path(failed).string());
-  if (!digest.empty()) params.member("tree_digest", digest);
-}
-
 void add_if_given(json::Writer& params, std::string_view name, const std::string& value) {
   if (!value.empty()) params.member(name, value);
 }
@@ -58,7 +52,7 @@ Status open_task(Session& session, const TaskOpenOptions& options) {
   add_if_given(params, "required_type", options.required_type);
   add_if_given(params, "step_id", options.step);
   if (options.no_evidence) params.member("requires_evidence", false);
-  add_tree_digest(params);
+  write_working_tree(params);
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("task.open", params.text()));
   if (session.printed_json(answer)) return success();
@@ -152,7 +146,7 @@ std::string judge_params(const std::string& run_id, const TaskJudgeOptions& opti
   write_evidence_ids(params, options.evidence);
   if (options.strict) params.member("strict", true);
   add_if_given(params, "step_id", options.step);
-  add_tree_digest(params);
+  write_working_tree(params);
   return std::move(params.end_object()).text();
 }
 

@@ -1,6 +1,7 @@
-// command.start and command.end record a command that `muniment exec` ran. The id of its command.started event
-// identifies the command. The id of its end is derived from that id, so that an end that is sent again after an unknown
-// outcome is recorded once.
+// command.start and command.end record a command. It is observed if the daemon's executor ran it, which
+// command.executor names; otherwise a client reports it. The id of its command.started event identifies the command.
+// The id of its end is derived from that id, so that an end that is sent again after an unknown outcome is recorded
+// once.
 #include <initializer_list>
 
 #include "gateway/access.hpp"
@@ -85,6 +86,16 @@ Result<events::Event> started_command(Call& call, const store::Run& run, const s
 }
 
 }  // namespace
+
+Result<Answer> command_executor(Call& call) {
+  const std::string& name = call.services.executor;
+  if (name.empty())
+    return Error(
+        Errc::unavailable,
+        "the daemon starts no commands: executor = false in muniment.toml, or the program muniment is missing");
+  json::Writer out;
+  return Answer(Reply{std::move(out.begin_object().member("socket", name).end_object()).text(), {}});
+}
 
 Result<Answer> command_start(Call& call) {
   ASSIGN_OR_RETURN(const auto run, find_run(call, call.params["run_id"].string_or("")));

@@ -164,8 +164,10 @@ void answer_append(PendingAppend& append, const std::shared_ptr<store::Run>& run
 
 // Errors: those of admit_append. An attempt to append an event of the gate is recorded as a violation.
 Result<AdmittedAppend> admit(Call& call, const std::shared_ptr<store::Run>& run) {
+  events::Origin origin = run->view().origin;
+  if (call.caller.observed && origin == events::Origin::reported) origin = events::Origin::observed;
   Result<AdmittedAppend> admitted =
-      admit_append(call.params, call.caller, call.idempotency_key, run->view().origin, call.services.clock.now());
+      admit_append(call.params, call.caller, call.idempotency_key, origin, call.services.clock.now());
   if (!admitted && admitted.error().code == Errc::denied) note_direct_change(call, run);
   return admitted;
 }

@@ -127,6 +127,7 @@ std::string content_json(const completion::Command& command, const std::string& 
                          const RawParts& parts) {
   json::Writer out;
   out.begin_object().member("text", text).key("command").begin_object();
+  if (command.observed) out.member("observed", true);
   out.member("command_id", command_id).member("suite", suite_of(command));
   out.member("argv", command.argv).member("cwd", command.cwd);
   if (command.exit_code) out.member("exit_code", *command.exit_code);
@@ -177,6 +178,9 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
   completion::Command& command = made.command;
   read_start(start_body.root(), command);
   read_end(end_body.root(), command);
+  // The report file and the changes of tests come with this request.
+  command.observed =
+      call.caller.observed && started.origin == events::Origin::observed && ended.origin == events::Origin::observed;
   command.started_at = started.recorded_at;
   command.ended_at = ended.recorded_at;
   ASSIGN_OR_RETURN(const std::string out, read_stream(call, run, end_body.root(), "stdout"));
@@ -202,6 +206,7 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
     parts.workflow = std::move(facts.json);
     made.artifacts.insert(made.artifacts.end(), facts.artifacts.begin(), facts.artifacts.end());
     tail = std::move(facts.text);
+    command.observed = command.observed && facts.observed;
     if (facts.report) {
       command.report = std::move(facts.report);
       command.coder_isolation = facts.coder_isolation.empty() ? "none" : facts.coder_isolation;
@@ -220,6 +225,7 @@ completion::Command command_of(const json::Value& content) {
   const json::Value said = content["command"];
   read_start(said, command);
   read_end(said, command);
+  command.observed = said["observed"].as_bool().value_or(false);
   command.output_lost = said["output_lost"].as_bool().value_or(false);
   command.tree_before = said["tree_before"].string_or("");
   command.tree_after = said["tree_after"].string_or("");

@@ -108,7 +108,8 @@ Result<bool> files_changed_since(Call& call, const store::Run& run, const Pieces
   return !events.empty();
 }
 
-completion::Task task_of(const Judged& judged, const json::Value& params) {
+Result<completion::Task> task_of(const Call& call, const Judged& judged) {
+  const json::Value& params = call.params;
   completion::Task task;
   if (judged.record) {
     const TaskRecord& record = *judged.record;
@@ -122,13 +123,16 @@ completion::Task task_of(const Judged& judged, const json::Value& params) {
             "",
             false,
             ""};
+    task.tree_opened = record.tree_digest;
   } else {
     task.content = params["content"].string_or("");
     task.type = params["type"].string_or("");
     task.required_type = params["required_type"].string_or("");
     task.requires_evidence = params["requires_evidence"].as_bool().value_or(true);
   }
-  task.tree_digest = params["tree_digest"].string_or("");
+  ASSIGN_OR_RETURN(ClaimedTree tree, claimed_tree(call));
+  task.tree_digest = std::move(tree.digest);
+  task.tree_observed = tree.observed;
   if (judged.run) task.run_id = judged.run->run_id;
   return task;
 }
@@ -164,7 +168,7 @@ void hold_requirement(Judged& judged, const json::Value& params) {
 
 Result<Judged> judge(Call& call, std::shared_ptr<store::Run> run, std::optional<TaskRecord> record) {
   Judged judged{.run = std::move(run), .record = std::move(record)};
-  judged.task = task_of(judged, call.params);
+  ASSIGN_OR_RETURN(judged.task, task_of(call, judged));
   judged.log_size = call.services.appender.status().size;
   const std::string run_id = judged.run ? judged.run->run_id : "";
   ASSIGN_OR_RETURN(judged.pieces,

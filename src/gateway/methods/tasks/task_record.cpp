@@ -1,6 +1,7 @@
 // Reads tasks, and makes the events of violations.
 #include "gateway/methods/tasks/task_record.hpp"
 
+#include "base/process/executor_socket.hpp"
 #include "base/text.hpp"
 #include "gateway/access.hpp"
 #include "gateway/services.hpp"
@@ -94,6 +95,17 @@ void log_violation(Call& call, const std::shared_ptr<store::Run>& run, const Vio
   request.actor = call.caller.actor;
   request.events.push_back({.run = run, .event = violation_event(call, *run, violation), .if_open = true});
   call.services.appender.submit(std::move(request)).ok();
+}
+
+Result<ClaimedTree> claimed_tree(const Call& call) {
+  ClaimedTree tree{call.params["tree_digest"].string_or(""), false};
+  const std::string folder = call.params["folder"].string_or(call.caller.folder);
+  if (folder.empty() || call.services.executor.empty()) return tree;
+  if (!folder.starts_with('/')) return Error(Errc::invalid_argument, "folder: expected an absolute path.");
+  auto digest = digest_of_tree(call.services.executor, call.caller.uid, folder, call.deadline);
+  if (!digest && digest.error().code == Errc::deadline_exceeded) return digest.error();
+  if (digest && !digest->empty()) tree = {*std::move(digest), true};
+  return tree;
 }
 
 }  // namespace muniment::gateway::methods

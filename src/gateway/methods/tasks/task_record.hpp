@@ -31,6 +31,14 @@ Result<std::optional<TaskRecord>> find_task(store::Reader& reader, std::string_v
 Result<std::vector<TaskRecord>> list_tasks(store::Reader& reader, std::string_view run_id,
                                            std::optional<bool> completed, std::int64_t after_seq, std::size_t limit);
 
+// The working tree of a request about a task.
+struct ClaimedTree {
+  std::string digest;     // empty: none
+  bool observed = false;  // the daemon's executor computed it; otherwise the client states it
+};
+// Reads the parameters `folder` and `tree_digest`. Needs a worker. Errors: invalid_argument, deadline_exceeded.
+Result<ClaimedTree> claimed_tree(const Call& call);
+
 // The content of a violation.detected event that the caller caused.
 struct Violation {
   std::string kind;    // requirement_changed, evidence_edited, direct_change …

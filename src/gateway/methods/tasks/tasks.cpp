@@ -20,7 +20,6 @@ TaskRecord task_of(const json::Value& params) {
   task.type = params["type"].string_or("");
   task.required_type = params["required_type"].string_or("");
   task.requires_evidence = params["requires_evidence"].as_bool().value_or(true);
-  task.tree_digest = params["tree_digest"].string_or("");
   return task;
 }
 
@@ -68,6 +67,8 @@ Result<Answer> task_open(Call& call) {
   ASSIGN_OR_RETURN(const auto known, find_task(*call.reader, run->run_id, task.task_id));
   if (known) return open_again(call, run, *known, task);
   RETURN_IF_ERROR(check_open(*run));
+  ASSIGN_OR_RETURN(ClaimedTree tree, claimed_tree(call));
+  task.tree_digest = std::move(tree.digest);
   std::string body = opened_body(task);
   RETURN_IF_ERROR(events::check_body_size(body.size(), "the task", "Shorten content."));
   PendingAppend append;

@@ -53,6 +53,7 @@ class FactsReader {
     if (ended->seq > started_.seq)
       return Error(Errc::conflict, "the tester's command started before the coder's command ended. Run it afterwards");
     coder_seq_ = began->seq;
+    facts_.observed = began->origin == events::Origin::observed && ended->origin == events::Origin::observed;
     ASSIGN_OR_RETURN(const json::Document body, json::parse(*ended->body));
     out_.member("coder_id", coder.text());
     if (const json::Value isolation = body.root()["isolation"]) {

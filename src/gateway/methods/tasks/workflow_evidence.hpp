@@ -19,6 +19,7 @@ struct WorkflowFacts {
   std::string text;                                 // the files or the comparison, one line each
   std::optional<evidence::reports::Report> report;  // counts of the comparison, in the format golden
   std::vector<std::string> artifacts;               // ids of the files, the golden files and the outputs
+  bool observed = true;                             // false: the daemon did not observe the coder's command
   std::string coder_isolation;                      // isolation of the coder; empty: not confined, or no coder is named
 };
 

@@ -1,5 +1,5 @@
 // Recognizes a restored or truncated log, closes it, and begins a new one.
-#include "daemon/restored_log.hpp"
+#include "daemon/start/restored_log.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 // Compares the log at a start with the recorded and the signed end, and records the result.
-#include "daemon/log_start.hpp"
+#include "daemon/start/log_start.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

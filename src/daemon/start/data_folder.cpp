@@ -1,5 +1,5 @@
 // Creates and locks the data folder.
-#include "daemon/data_folder.hpp"
+#include "daemon/start/data_folder.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,0 +1,29 @@
+// The socket of the executor: an abstract Unix socket, which has no entry in the file system.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/files/file.hpp"
+#include "base/result.hpp"
+
+namespace muniment {
+
+// Errors: unavailable.
+Result<Fd> listen_as_executor(const std::string& name);
+Result<Fd> connect_to_executor(const std::string& name);
+
+// Message of the daemon itself. The answer is the digest and one more byte.
+struct TreeRequest {
+  std::uint32_t uid = 0;
+  char folder[4096] = "";
+};
+
+// Returns the digest of the working tree of a folder (docs/evidence.md), as that user sees it; empty for a folder that
+// is in no tree or cannot be entered. Only the daemon may ask. Blocks. Errors: invalid_argument for a path that is too
+// long, unavailable, deadline_exceeded.
+Result<std::string> digest_of_tree(const std::string& executor, std::uint32_t uid, const std::string& folder,
+                                   Deadline deadline);
+
+}  // namespace muniment

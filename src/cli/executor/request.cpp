@@ -1,0 +1,81 @@
+#include "cli/executor/request.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "base/files/memory_file.hpp"
+#include "base/limits.hpp"
+#include "base/process/passed_descriptors.hpp"
+
+namespace muniment::cli {
+namespace {
+
+constexpr std::uint32_t request_version = 1;
+
+struct Header {
+  std::uint32_t version = request_version;
+  std::uint32_t words = 0;
+};
+
+Error no_request() { return Error(Errc::invalid_argument, "the request of another version of muniment, or of none"); }
+
+Result<std::string> read_whole(const Fd& file) {
+  struct stat about {};
+  if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_size < 0) return no_request();
+  if (static_cast<std::size_t>(about.st_size) > limits::executor_request_bytes_max)
+    return Error(Errc::too_large, "the command line and the environment are too large");
+  std::string text(static_cast<std::size_t>(about.st_size), '\0');
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t got = ::pread(file.get(), text.data() + at, text.size() - at, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return no_request();
+    at += static_cast<std::size_t>(got);
+  }
+  return text;
+}
+
+}  // namespace
+
+Status send_request(int connection, const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += word + '\0';
+  for (char** variable = environ; *variable != nullptr; ++variable) text.append(*variable).push_back('\0');
+  if (text.size() > limits::executor_request_bytes_max)
+    return Error(Errc::too_large, "the command line and the environment are too large");
+  ASSIGN_OR_RETURN(const Fd file, memory_file("command", text));
+  const Fd folder(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.open()) return Error(Errc::unavailable, std::string("the working folder: ") + std::strerror(errno));
+  Header header;
+  header.words = static_cast<std::uint32_t>(words.size());
+  const int passed[] = {file.get(), STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, folder.get()};
+  if (!send_message(connection, {reinterpret_cast<const char*>(&header), sizeof header}, passed))
+    return Error(Errc::unavailable, std::string("the executor: ") + std::strerror(errno));
+  return success();
+}
+
+Result<ExecutorRequest> receive_request(int connection) {
+  Header header;
+  PassedMessage message = receive_message(connection, {reinterpret_cast<char*>(&header), sizeof header});
+  if (message.size != sizeof header || message.descriptors.size() != 5 || header.version != request_version)
+    return no_request();
+  ExecutorRequest request;
+  ASSIGN_OR_RETURN(request.text, read_whole(message.descriptors[0]));
+  if (request.text.empty() || request.text.back() != '\0') return no_request();
+  for (std::size_t at = 0; at < request.text.size(); at += std::strlen(&request.text[at]) + 1) {
+    std::vector<char*>& list = request.words.size() < header.words ? request.words : request.environment;
+    list.push_back(&request.text[at]);
+  }
+  if (request.words.empty()) return no_request();
+  request.words.push_back(nullptr);
+  request.environment.push_back(nullptr);
+  for (std::size_t i = 0; i < request.streams.size(); ++i) request.streams[i] = std::move(message.descriptors[i + 1]);
+  request.folder = std::move(message.descriptors[4]);
+  return request;
+}
+
+}  // namespace muniment::cli

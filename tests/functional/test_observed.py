@@ -1,0 +1,228 @@
+"""Tests of observed commands: what the daemon's executor runs, what it refuses to run, and the working tree of a task."""
+from __future__ import annotations
+
+import array
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+
+from support import BUILD, main, wait_until
+from test_exec import ExecCase
+from test_exec_evidence import BAD, FINISH_S, UNITTEST, EvidenceCase
+
+STATE = "umask; ulimit -n; nice; grep SigIgn /proc/self/status; id -u; id -G"
+CONFINED = """
+import ctypes, os, sys
+assert ctypes.CDLL(None).prctl(38, 1, 0, 0, 0) == 0   # PR_SET_NO_NEW_PRIVS
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+# Tries what a process of the same user can do to another one.
+ATTACK = """
+import ctypes, os, sys
+tried = []
+for name in ("mem", "environ", "fd"):
+    try:
+        os.listdir(f"/proc/{sys.argv[1]}/fd") if name == "fd" else open(f"/proc/{sys.argv[1]}/{name}", "rb").read(1)
+        tried.append(name)
+    except OSError:
+        pass
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.ptrace(16, int(sys.argv[1]), 0, 0) == 0:   # PTRACE_ATTACH
+    tried.append("ptrace")
+print(",".join(tried) or "none")
+"""
+
+
+def executors(daemon_pid: int) -> list[int]:
+    return [int(pid) for pid in pathlib.Path(f"/proc/{daemon_pid}/task/{daemon_pid}/children").read_text().split()
+            if b"--executor-child" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+class Observed(ExecCase):
+    config = "allowed_uids = [5]\n"
+
+    def origins(self) -> list[str]:
+        return [event["origin"] for event in self.events(types=["command.*"])]
+
+    def test_the_command_inherits_the_state_of_the_caller(self) -> None:
+        prelude = "umask 027; ulimit -n 333; trap '' INT USR1; exec nice -n 3 \"$@\""
+        done = subprocess.run(["sh", "-c", prelude, "sh", *self.words("sh", "-c", STATE)], cwd=self.folder, env=self.environment(),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=FINISH_S)
+        plain = subprocess.run(["sh", "-c", prelude, "sh", "sh", "-c", STATE], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual(done.stdout, plain.stdout, done.stderr)
+        self.assertEqual(self.origins(), ["observed", "observed"])
+
+    def test_input_comes_from_the_caller(self) -> None:
+        done = subprocess.run(self.words("cat"), input=b"x" * 300_000, cwd=self.folder, env=self.environment(), capture_output=True, timeout=FINISH_S)
+        self.assertEqual((done.returncode, len(done.stdout)), (0, 300_000), done.stderr)
+
+    def test_the_end_is_recorded_if_the_caller_is_killed(self) -> None:
+        process = self.spawn("sh", "-c", "echo ready; exec sleep 600")
+        self.said(process, b"ready\n")
+        process.kill()
+        wait_until(lambda: len(self.origins()) == 2, "the end of the command", 60)
+        self.assertEqual(self.recorded()[1]["signal"], "SIGHUP")
+
+    def test_a_killed_executor_is_started_again(self) -> None:
+        self.assertEqual(self.exec("true").returncode, 0)
+        (executor,) = executors(self.daemon.process.pid)
+        os.kill(executor, signal.SIGKILL)
+        wait_until(lambda: not pathlib.Path(f"/proc/{executor}").exists(), "the executor has ended")
+        self.assertEqual(self.exec("true").returncode, 0)
+        self.assertEqual(self.origins(), ["observed"] * 4)
+
+    def test_a_confined_caller_is_not_led_out_of_its_sandbox(self) -> None:
+        words = [sys.executable, "-c", CONFINED, *self.words("sh", "-c", "grep NoNewPrivs /proc/self/status", options=("--evidence", "test"))]
+        done = subprocess.run(words, cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=FINISH_S)
+        self.assertIn("NoNewPrivs:\t1", done.stdout, done.stderr)
+        self.assertIn("the daemon does not observe this command", done.stderr)
+        self.assertEqual(self.origins(), ["reported", "reported"])
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root and unshare")
+    def test_a_caller_in_another_namespace_is_not_observed(self) -> None:
+        done = subprocess.run(["unshare", "-m", *self.words("true", options=("--evidence", "test"))], cwd=self.folder, env=self.environment(),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=FINISH_S)
+        self.assertIn("another namespace", done.stderr)
+        self.assertEqual(self.origins(), ["reported", "reported"])
+
+    def test_a_request_of_no_front_is_refused(self) -> None:
+        name = self.call("command.executor")["socket"]
+        for message in (b"", b"x", b"\0" * 8, os.urandom(8), os.urandom(4096)):
+            with self.subTest(len(message)), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+                connection.connect("\0" + name)
+                connection.settimeout(FINISH_S)
+                connection.send(message) if message else connection.shutdown(socket.SHUT_WR)
+                self.assertEqual(connection.recv(4096)[:4], b"\0\0\0\0")   # refused
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:   # without a request
+            connection.connect("\0" + name)
+        self.assertEqual(self.exec("true").returncode, 0)
+
+    def test_only_exec_and_workflows_use_the_observed_connection(self) -> None:
+        """A caller may hand over any command line; its other requests are reported."""
+        done = self.exec(str(BUILD / "muniment"), "--data", str(self.daemon.data), "exec", "--run", self.run_id, "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        name = self.call("command.executor")["socket"]
+        words = ["muniment", "--data", str(self.daemon.data), "event", "append", "x.test.forged", "{}", "--run", self.run_id]
+        content = b"".join(word.encode() + b"\0" for word in words)
+        request = os.memfd_create("command")
+        os.write(request, content)
+        folder, out = os.open(".", os.O_PATH), os.open(self.folder / "out", os.O_RDWR | os.O_CREAT)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.connect("\0" + name)
+            passed = array.array("i", [request, out, out, out, folder])
+            connection.sendmsg([(1).to_bytes(4, "little") + len(words).to_bytes(4, "little")],
+                               [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+            while connection.recv(4096)[:4] != (3).to_bytes(4, "little"):   # ended
+                pass
+        forged = self.events(types=["x.*"])
+        self.assertEqual([event["origin"] for event in forged], ["reported"], (self.folder / "out").read_text())
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+    def test_another_user_runs_as_itself_and_cannot_touch_its_worker(self) -> None:
+        self.daemon.let_others_in()
+        os.chown(self.folder, 5, 60)
+        words = ["setpriv", "--reuid=5", "--regid=60", "--groups=4", "--", *self.words("sh", "-c", f"id -u; id -g; id -G; /usr/bin/python3 attack.py $PPID", run="")]
+        (self.folder / "attack.py").write_text(ATTACK)
+        done = subprocess.run(words, cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=FINISH_S)
+        self.assertEqual(done.stdout.split("\n")[:4], ["5", "60", "60 4", "none"], done.stderr)
+        run = self.call("run.list", limit=1)["runs"][0]
+        self.assertEqual({(event["actor"], event["origin"]) for event in self.events(run["run_id"], types=["command.*"])}, {("uid:5", "observed")})
+
+
+class SwitchedOff(ExecCase):
+    config = "executor = false\n"
+
+    def test_commands_are_reported(self) -> None:
+        done = self.exec("true", options=("--evidence", "test"))
+        self.assertIn(b"executor = false", done.stderr)
+        self.assertEqual({event["origin"] for event in self.events(types=["command.*"])}, {"reported"})
+
+
+class Trees(EvidenceCase):
+    """A strict task that was opened in a tree needs a command and a claim in that tree."""
+
+    def refused(self, *evidence: str, code: str, cwd: pathlib.Path | None = None) -> None:
+        if cwd is not None:
+            self.folder = cwd
+        done = self.complete(*evidence, options=("--strict", "--json"))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        blocking = [finding["code"] for finding in json.loads(done.stdout)["findings"] if finding["blocks"]]
+        self.assertIn(code, blocking, done.stdout)
+
+    def clone(self) -> pathlib.Path:
+        clone = self.folder.with_name(self.folder.name + "-clone")
+        subprocess.run(["git", "clone", "-q", self.folder, clone], check=True, capture_output=True)
+        return clone
+
+    def passing(self) -> str:
+        status, evidence, said = self.exec(*UNITTEST)
+        self.assertEqual(status, 0, said)
+        return evidence
+
+    def test_the_tree_of_the_task_completes_it(self) -> None:
+        self.open()
+        self.assertEqual(self.complete(self.passing()).returncode, 0)
+
+    def test_a_clone_in_which_the_tests_pass(self) -> None:
+        self.open()
+        tree, self.folder = self.folder, self.clone()
+        evidence = self.passing()
+        self.refused(evidence, code="other_tree")
+        self.refused(evidence, code="other_tree", cwd=tree)
+
+    def test_a_copy_without_its_repository(self) -> None:
+        self.open()
+        shutil.rmtree(self.folder / ".git")
+        self.refused(self.passing(), code="tree_missing")
+
+    def test_a_claim_without_a_tree(self) -> None:
+        self.open()
+        evidence = self.passing()
+        self.refused(evidence, code="tree_missing", cwd=pathlib.Path("/"))
+        answer = self.call("task.complete", run_id=self.run_id, task_id="t1", evidence_ids=[evidence], strict=True)
+        self.assertEqual([finding["code"] for finding in answer["findings"] if finding["blocks"]], ["tree_missing"])
+
+    def test_a_command_in_another_folder(self) -> None:
+        self.open()
+        tree, outside = self.folder, self.folder.with_name(self.folder.name + "-outside")
+        shutil.copytree(tree, outside, ignore=shutil.ignore_patterns(".git"))
+        self.folder = outside
+        self.refused(self.passing(), code="tree_missing", cwd=tree)
+
+    def test_a_revert_before_the_claim(self) -> None:
+        self.open()
+        evidence = self.passing()
+        (self.folder / "adder.py").write_text(BAD)
+        self.refused(evidence, code="tree_changed")
+
+    def test_a_program_named_git_before_the_system_s(self) -> None:
+        self.open()
+        fake = self.folder.with_name(self.folder.name + "-bin")
+        fake.mkdir()
+        (fake / "git").write_text("#!/bin/sh\nexit 1\n")
+        (fake / "git").chmod(0o755)
+        path = os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", path)
+        os.environ["PATH"] = f"{fake}:{path}"
+        os.environ["GIT_DIR"] = "/nowhere"
+        self.addCleanup(os.environ.pop, "GIT_DIR", None)
+        evidence = self.passing()
+        body = [event["body"] for event in self.events(types=["command.started"])][-1]
+        self.assertIn(" sha256:", body["tree_digest"])
+        self.assertEqual(self.complete(evidence).returncode, 0)
+
+    def test_a_task_outside_a_tree_needs_none(self) -> None:
+        self.folder = self.folder.with_name(self.folder.name + "-plain")
+        shutil.copytree(self.folder.with_name(self._testMethodName), self.folder, ignore=shutil.ignore_patterns(".git"))
+        self.open()
+        self.assertEqual(self.complete(self.passing()).returncode, 0)
+
+
+if __name__ == "__main__":
+    main()
