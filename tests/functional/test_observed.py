@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 from support import BUILD, main, wait_until
 from test_exec import ExecCase
@@ -142,6 +143,70 @@ class SwitchedOff(ExecCase):
         done = self.exec("true", options=("--evidence", "test"))
         self.assertIn(b"executor = false", done.stderr)
         self.assertEqual({event["origin"] for event in self.events(types=["command.*"])}, {"reported"})
+
+
+class Programs(EvidenceCase):
+    """Under the strict policy, only an installed runner that runs all tests completes a task."""
+
+    def refused(self, code: str, *command: str, **env: str) -> None:
+        self.open()
+        with unittest.mock.patch.dict(os.environ, env):
+            status, evidence, said = self.exec(*command)
+        self.assertEqual(status, 0, said)
+        done = self.complete(evidence, options=("--strict", "--json"))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        blocking = [finding["code"] for finding in json.loads(done.stdout)["findings"] if finding["blocks"]]
+        self.assertIn(code, blocking, done.stdout)
+
+    def script(self, path: str, text: str = "#!/bin/sh\necho '1 passed in 0.01s'\n") -> str:
+        file = self.folder / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o755)
+        return str(file)
+
+    def test_a_runner_in_the_tree(self) -> None:
+        self.script("build/pytest")
+        self.refused("own_program", "build/pytest")
+
+    def test_a_runner_in_an_ignored_folder_of_the_tree(self) -> None:
+        self.script("__pycache__/pytest")
+        self.refused("own_program", "__pycache__/pytest")
+
+    def test_a_runner_of_the_tree_in_path(self) -> None:
+        self.script("bin/pytest")
+        self.refused("own_program", "pytest", PATH=f"{self.folder}/bin:{os.environ['PATH']}")
+
+    def test_a_module_that_hides_the_runner(self) -> None:
+        self.script("pytest.py", "print('1 passed in 0.01s')\n")
+        self.refused("own_program", "python3", "-m", "pytest")
+
+    def test_a_module_in_pythonpath(self) -> None:
+        outside = self.folder.with_name(self.folder.name + "-lib")
+        outside.mkdir()
+        (outside / "sitecustomize.py").write_text("")
+        self.refused("own_program", *UNITTEST, PYTHONPATH=str(outside))
+
+    def test_an_environment_that_changes_the_run(self) -> None:
+        self.refused("own_program", *UNITTEST, BASH_ENV="/dev/null")
+
+    def test_a_part_of_the_tests(self) -> None:
+        self.refused("selection", *UNITTEST, "-k", "test_zero")
+
+    def test_a_committed_script_is_as_it_was(self) -> None:
+        self.script("runtests.py", "import sys, unittest\nunittest.main(module=None, argv=['x', 'discover'])\n")
+        self.commit("a script")
+        self.open()
+        status, evidence, said = self.exec("python3", "runtests.py")
+        self.assertEqual(status, 0, said)
+        self.assertEqual(self.complete(evidence).returncode, 0)
+
+    def test_a_part_that_the_task_names(self) -> None:
+        self.open("Make test_small_numbers pass")
+        status, evidence, said = self.exec(*UNITTEST, "-k", "test_small_numbers")
+        self.assertEqual(status, 0, said)
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 0, done.stdout)
 
 
 class Trees(EvidenceCase):

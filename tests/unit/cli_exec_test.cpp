@@ -202,7 +202,7 @@ TEST_F(TreeTest, ACommitChangesNoFile) {
   write("a", "one");
   const auto files = [&] {
     const std::string digest = tree_digest(folder_);
-    return digest.substr(digest.find(" v2 sha256:"));
+    return digest.substr(digest.find(" sha256:"));
   };
   const std::string before = files();
   git("add a");

@@ -16,7 +16,9 @@
 #include "cli/exec/child_command.hpp"
 #include "cli/exec/command_evidence.hpp"
 #include "cli/exec/command_record.hpp"
+#include "cli/exec/git.hpp"
 #include "cli/exec/scrub.hpp"
+#include "cli/exec/test_program.hpp"
 #include "cli/exec/tree_digest.hpp"
 
 namespace muniment::cli {
@@ -165,8 +167,17 @@ class Recording {
     write_environment(params, environ);
     const std::string digest = tree_digest(folder_);
     if (!digest.empty()) params.member("tree_digest", digest);
+    if (!options_.evidence.type.empty()) write_program(params);
     params.member("scrubbed", scrubbed).end_object();
     return std::move(params).text();
+  }
+
+  void write_program(json::Writer& params) const {
+    const std::string commit = commit_of(task_tree_);
+    const TestProgram program = test_program(session_.command, folder_, commit.empty() ? "HEAD" : commit);
+    params.key("program").begin_object().member("path", program.path);
+    if (!program.own.empty()) params.member("own", program.own);
+    params.end_object();
   }
 
   Status record_end(const CommandOutcome& outcome) {

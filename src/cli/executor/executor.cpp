@@ -137,7 +137,10 @@ class Relay {
     const auto state = front_state(front);
     std::string_view refusal = state ? confinement_of(front) : "your process cannot be examined";
     if (refusal.empty()) refusal = become(caller_);
-    if (!refusal.empty()) refuse(refusal);
+    if (!refusal.empty()) {
+      receive_request(connection_.get()).ok();  // closing a socket with an unread message would discard the answer
+      refuse(refusal);
+    }
     auto request = receive_request(connection_.get());
     if (!request) refuse(request.error().message);
     sigset_t all;

@@ -91,6 +91,8 @@ enum class Code : std::uint8_t {
   no_report,
   unknown_program,
   not_observed,
+  own_program,
+  selection,
   indirect_run,
   tests_changed,
   tests_weakened,

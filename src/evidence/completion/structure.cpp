@@ -203,6 +203,11 @@ class Structure {
                       "second command.",
                       preview(shell_word(kind.name), 100)));
     }
+    if (!command.own_program.empty() && asked) {
+      weaken(Code::own_program, "Weak evidence: " + preview(command.own_program, 400) +
+                                    ". Run the installed test runner, in an environment that does not change it.");
+    }
+    if (asked) check_selection(selection_of(kind));
     if (!tests) return;
     if (kind.program == Program::unknown) {
       const bool shown = exhibit_.has_whole_report();
@@ -226,6 +231,17 @@ class Structure {
       add(Code::exit_masked,
           "The exit status is not the tests' own (`|| true`, a pipe, a later command). Run the tests as the last command.");
     }
+  }
+
+  // A task may name a part of the tests in its text: its subject, or the argument itself.
+  void check_selection(const Selection& selection) {
+    if (selection.argument.empty() || case_.task.content.find(selection.argument) != std::string::npos) return;
+    Profile named;
+    cover(named, selection.names, case_.terms);
+    if (named.covered_specific > 0) return;
+    weaken(Code::selection, fmt::format("Weak evidence: the command line ran only a part of the tests (`{}`). Run all of "
+                                        "them, or name the part in the text of a task.",
+                                        preview(selection.argument, 200)));
   }
 
   void check_tree(const Command& command) {

@@ -236,7 +236,8 @@ bool is_configured(std::span<const std::string> words, std::span<const std::stri
   return false;
 }
 
-Program program_of_python(std::span<const std::string> words, std::string& name) {
+// Sets `name` to the module or the script, and removes the words before its arguments.
+Program program_of_python(std::span<const std::string>& words, std::string& name) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word == "-c") {
@@ -246,12 +247,15 @@ Program program_of_python(std::span<const std::string> words, std::string& name)
     }
     if (word == "-m" && i + 1 < words.size()) {
       name = words[i + 1];
+      const std::span<const std::string> rest = words.subspan(i + 1);
       if (name == "coverage" && i + 3 < words.size() && words[i + 2] == "run") {
         std::vector<std::string> inner{"python"};
         inner.insert(inner.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 3, words.end());
+        words = rest;
         return inner[1] == "-m" && inner.size() > 2 && holds(runner_modules, inner[2]) ? Program::runner
                                                                                        : Program::unknown;
       }
+      words = rest;
       return holds(runner_modules, name)            ? Program::runner
              : name == "pip" || name == "json.tool" ? Program::reader
                                                     : Program::unknown;
@@ -262,18 +266,18 @@ Program program_of_python(std::span<const std::string> words, std::string& name)
     }
     if (!word.empty() && word[0] == '-') continue;
     name = word;
-    const std::string_view script = base_name(word);
+    const std::string_view script = base_name(name);
+    words = words.subspan(i);
     if (holds(runner_programs, script)) return Program::runner;
     for (const RunnerCommand& row : runner_commands) {
-      if (row.program == script && i + 1 < words.size() && holds_word(row.arguments, words[i + 1]))
-        return Program::runner;
+      if (row.program == script && words.size() > 1 && holds_word(row.arguments, words[1])) return Program::runner;
     }
     return Program::unknown;
   }
   return Program::unknown;
 }
 
-Program program_of(std::span<const std::string> words, std::span<const std::string> runners, std::string& name) {
+Program program_of(std::span<const std::string>& words, std::span<const std::string> runners, std::string& name) {
   const std::string_view base = base_name(words[0]);
   name = words[0];
   if (is_configured(words, runners)) return Program::runner;
@@ -327,7 +331,9 @@ CommandKind kind_of_words(std::span<const std::string> words, std::span<const st
     }
   }
   if (words.empty() || depth == wrappers_max) return kind;
-  kind.program = program_of(words, runners, kind.name);
+  std::span<const std::string> program = words;
+  kind.program = program_of(program, runners, kind.name);
+  if (kind.program == Program::runner) kind.arguments.assign(program.begin() + 1, program.end());
   // A GoogleTest program has an arbitrary name and the library's options.
   const bool gtest = std::any_of(words.begin() + 1, words.end(), [](const std::string& word) {
     return word.starts_with("--gtest_output=") || word.starts_with("--gtest_filter=");
@@ -343,7 +349,125 @@ CommandKind kind_of_words(std::span<const std::string> words, std::span<const st
   return kind;
 }
 
+// The options by which a runner runs a part of the tests, or reads another configuration.
+struct Selector {
+  std::string_view programs;  // base names, separated by spaces
+  std::string_view options;
+  enum class Operands : std::uint8_t { any, nested, none };
+  Operands operands;  // operands that select: every one; a path below a folder, a file or a node id; none
+};
+using Operands = Selector::Operands;
+constexpr std::array selectors{
+    Selector{"pytest py.test ptw",
+             "-k -m -p -c -o --deselect --ignore --ignore-glob --lf --last-failed --sw --stepwise --noconftest "
+             "--override-ini --rootdir --confcutdir --config-file",
+             Operands::nested},
+    Selector{"unittest", "-k -p --pattern", Operands::any},
+    Selector{"nose2 nosetests trial", "-A -a -e -m -c --config", Operands::any},
+    Selector{"go gotestsum ginkgo", "-run -skip -short -exec -overlay --focus --skip --run", Operands::nested},
+    Selector{"ctest",
+             "-R -E -L -LE -I --tests-regex --exclude-regex --label-regex --label-exclude --tests-information "
+             "--rerun-failed",
+             Operands::none},
+    Selector{"cargo cargo-nextest",
+             "--skip --test --lib --bin --bins --example --examples -p --package --exclude -E --filter-expr "
+             "--filterset --partition",
+             Operands::any},
+    Selector{"jest vitest mocha ava jasmine karma tap tape npm yarn pnpm bun",
+             "-t -g -f -i -o --testNamePattern --testPathPattern --testPathPatterns --testPathIgnorePatterns --onlyChanged "
+             "--onlyFailures --findRelatedTests --grep --fgrep --invert --exclude --changed --shard --config -c",
+             Operands::any},
+    Selector{"node", "--test-name-pattern --test-skip-pattern --test-only --test-shard", Operands::none},
+    Selector{"mvn mvnw", "-Dtest -Dit.test -Dgroups -DexcludedGroups -pl --projects -Dsurefire.excludes", Operands::none},
+    Selector{"gradle gradlew", "--tests -x --exclude-task", Operands::none},
+    Selector{"dotnet", "--filter", Operands::none},
+    Selector{"rspec", "-e -t -P --example --tag --only-failures --pattern --exclude-pattern", Operands::nested},
+    Selector{"phpunit pest", "-c --filter --group --exclude-group --testsuite --configuration", Operands::nested},
+    Selector{"mix", "--only --exclude --stale --failed --partitions", Operands::any},
+    Selector{"swift", "--filter --skip", Operands::none},
+    Selector{"tox nox", "-e -s -k", Operands::none},
+    Selector{"meson", "--suite --no-suite", Operands::any},
+    Selector{"bazel", "--test_filter --test_tag_filters", Operands::none},
+    Selector{"behave robot cucumber behat", "-n -t -i -e --tags --name --test --suite --include --exclude", Operands::nested}};
+
+// Values of options that leave every test in: `-p no:cacheprovider`.
+constexpr std::array<std::string_view, 3> harmless_values{"no:cacheprovider", "no:warnings", "no:randomly"};
+
+// Options that leave tests out, or change which tests there are, rather than name those that run.
+constexpr std::string_view excluding_options =
+    "--deselect --ignore --ignore-glob -E -LE --exclude-regex --label-exclude --exclude --skip -skip --invert -x "
+    "--exclude-task --exclude-group -DexcludedGroups --test-skip-pattern --exclude-pattern -Dsurefire.excludes -c -o "
+    "--override-ini --rootdir --confcutdir --config --config-file --configuration -exec -overlay --noconftest";
+
+// The name in a selecting argument: the value, for a node id its last part.
+std::string named_by(std::string_view option, std::string_view value, std::string_view program) {
+  if (holds_word(excluding_options, option) || (option == "-p" && program.starts_with("pytest"))) return {};
+  if (value.empty()) return std::string(option.substr(std::min(option.find_first_not_of('-'), option.size())));
+  if (value.starts_with("not ") || value[0] == '!' || value[0] == '-' || value.find(" not ") != std::string_view::npos)
+    return {};
+  const std::size_t node = value.rfind("::");
+  return std::string(node == std::string_view::npos ? value : value.substr(node + 2));
+}
+
+bool is_selecting_option(const Selector& row, std::string_view word) {
+  const std::string_view flag = word.substr(0, word.find('='));
+  if (holds_word(row.options, flag)) return true;
+  // The value may follow a short option without a blank: `-kname`.
+  return word.size() > 2 && word[0] == '-' && word[1] != '-' && row.programs.starts_with("pytest") &&
+         holds_word(row.options, word.substr(0, 2));
+}
+
+// A folder in the top folder, such as `tests` or `./...`, is where the tests of a project are.
+bool is_nested(std::string_view operand) {
+  if (operand.starts_with("./")) operand.remove_prefix(2);
+  while (operand.ends_with('/')) operand.remove_suffix(1);
+  if (operand.find("...") != std::string_view::npos) return operand != "...";
+  return operand.find('/') != std::string_view::npos || operand.find("::") != std::string_view::npos ||
+         operand.find('.', 1) != std::string_view::npos;
+}
+
 }  // namespace
+
+Selection selection_of(const CommandKind& kind) {
+  if (kind.program != Program::runner) return {};
+  const std::string_view name = base_name(kind.name);
+  const auto* const row = std::find_if(selectors.begin(), selectors.end(),
+                                       [&](const Selector& one) { return holds_word(one.programs, name); });
+  bool after_subcommand = !holds_word("cargo mix meson npm yarn pnpm bun go", name);
+  for (std::size_t i = 0; i < kind.arguments.size(); ++i) {
+    const std::string& word = kind.arguments[i];
+    if (word.starts_with("--gtest_filter=")) return {word, named_by("", word.substr(15), "")};
+    if (row == selectors.end() || word == "--") continue;
+    if (word.size() > 1 && (word[0] == '-' || word[0] == '+')) {
+      if (!is_selecting_option(*row, word)) continue;
+      const bool apart = word.find('=') == std::string::npos && i + 1 < kind.arguments.size();
+      if (apart && holds(harmless_values, std::string_view(kind.arguments[i + 1]))) {
+        ++i;
+        continue;
+      }
+      const std::size_t equals = word.find('=');
+      const bool attached = equals == std::string::npos && word.size() > 2 && word[1] != '-' && !holds_word(row->options, word);
+      const std::string option = word.substr(0, attached ? 2 : equals);
+      const std::string value = attached                      ? word.substr(2)
+                                : equals != std::string::npos ? word.substr(equals + 1)
+                                : apart                       ? kind.arguments[i + 1]
+                                                              : std::string();
+      return {apart && !attached ? word + " " + value : word, named_by(option, value, row->programs)};
+    }
+    if (!after_subcommand && (word == "test" || word == "t" || word == "tst" || word == "nextest" || word == "run")) {
+      after_subcommand = word != "nextest";
+      continue;
+    }
+    if (!after_subcommand || (name == "unittest" && word == "discover")) continue;
+    // An operand after an option may be its value.
+    const bool maybe_value = i > 0 && kind.arguments[i - 1].starts_with('-') && kind.arguments[i - 1] != "--" &&
+                             kind.arguments[i - 1].find('=') == std::string::npos;
+    if (maybe_value) continue;
+    if (row->operands == Operands::any || (row->operands == Operands::nested && is_nested(word)))
+      return {word, named_by("", word, row->programs)};
+  }
+  return {};
+}
 
 CommandKind kind_of(std::span<const std::string> argv, std::span<const std::string> runners) {
   return argv.empty() ? CommandKind{} : kind_of_words(argv, runners, 0);

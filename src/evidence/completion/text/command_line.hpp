@@ -27,6 +27,7 @@ struct CommandKind {
   bool masked =
       false;  // the exit status of the command is not that of the program: `pytest || true`, `pytest | tee log`
   bool mentions_runner = false;  // a word of the command is the name of a runner
+  std::vector<std::string> arguments;  // of the classified program
   bool direct = true;            // no other command of a script can have written its output or set its status
 };
 
@@ -36,5 +37,12 @@ CommandKind kind_of(std::span<const std::string> argv, std::span<const std::stri
 
 // Classifies a line in the syntax of a shell, like kind_of.
 CommandKind kind_of_line(std::string_view line, std::span<const std::string> runners);
+
+// The argument by which a runner runs only a part of the tests, or others: `-k login`, a node id, `-run=TestA`.
+struct Selection {
+  std::string argument;  // empty: the runner runs what its configuration says, or the command is no runner
+  std::string names;     // the part that it names; empty if it leaves tests out or changes the configuration
+};
+Selection selection_of(const CommandKind& kind);
 
 }  // namespace muniment::evidence::completion

@@ -105,7 +105,7 @@ Result<Answer> command_start(Call& call) {
                              : make_uuid_v7(call.services.clock.now());
   json::Writer body;
   body.begin_object().member("call_id", id.text());
-  copy_members(body, call.params, {"argv", "cwd", "env", "tree_digest", "scrubbed"});
+  copy_members(body, call.params, {"argv", "cwd", "env", "tree_digest", "program", "scrubbed"});
   body.end_object();
   RETURN_IF_ERROR(check_size("command.start", body.text()));
   events::NewEvent event =
