@@ -160,7 +160,7 @@ class Enforcement(GateCase):
         task = self.open()
         answer = self.complete(task, requires_evidence=False)
         self.assert_refused(answer, "requirement_changed")
-        self.assertEqual(answer["verdict"], "tampered")
+        self.assertEqual(answer["verdict"], "fail")
         self.assertIn("requirement_changed", self.violations())
 
     def test_a_status_changes_only_through_the_gate(self) -> None:

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "completion_fixture.hpp"
+#include "evidence/completion/checks.hpp"
 #include "evidence/completion/text/summary.hpp"
 
 namespace muniment::evidence::completion {
@@ -62,16 +63,34 @@ TEST(Structure, FourSkippedForEachThatRanAreTheMost) {
   EXPECT_EQ(blocked_by(judged(with_counts({6, 1, 0, 5}))), "mostly_skipped");
 }
 
-TEST(Structure, CountsThatDoNotAddUpAreTampered) {
+TEST(Structure, CountsThatDoNotAddUpFail) {
   const Judgement judgement = judged(with_counts({3, 4, 0, 0}));
   EXPECT_EQ(blocked_by(judgement), "counts_disagree");
-  EXPECT_EQ(judgement.verdict, Verdict::tampered);
+  EXPECT_EQ(judgement.verdict, Verdict::fail);
 }
 
-TEST(Structure, AReportThatContradictsItselfIsTampered) {
+TEST(Structure, AReportThatContradictsItselfFails) {
   Piece piece = recorded_piece();
   piece.command->report->problem = "the summary states 9 tests, 3 are listed";
   EXPECT_EQ(blocked_by(judged(piece)), "counts_disagree");
+}
+
+TEST(Structure, TotalsThatDifferFromTheListAndFlakyTestsAreNoted) {
+  Piece piece = recorded_piece();
+  piece.command->report = reports::read_report(
+      "<testsuite tests='5' failures='1'><testcase name='a'><flakyFailure/></testcase><testcase name='b'/></testsuite>");
+  const Judgement judgement = judged(piece);
+  EXPECT_TRUE(judgement.can_complete) << judgement.reason;
+  EXPECT_TRUE(has_finding(judgement, "counts_disagree", false));
+  EXPECT_TRUE(has_finding(judgement, "flaky_tests", false));
+}
+
+TEST(Structure, OnlyDifferentStoredBytesAreTampering) {
+  for (const CodeRow& row : code_rows()) {
+    const bool bytes = row.code == Code::damaged || row.code == Code::dependency_damaged;
+    EXPECT_EQ(row.verdict == Verdict::tampered, bytes) << row.name;
+    EXPECT_EQ(row.violation == "tampering", bytes) << row.name;
+  }
 }
 
 TEST(Structure, AReportWithoutItsEndIsTruncated) {

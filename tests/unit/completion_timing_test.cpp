@@ -43,12 +43,12 @@ TEST(Freshness, AStatedTimeNeverMakesEvidenceFresher) {
   EXPECT_EQ(blocked_by(judged(unopened(), {piece})), "stale");
 }
 
-TEST(Freshness, AStatedTimeInTheFutureIsForged) {
+TEST(Freshness, AStatedTimeInTheFutureIsRefused) {
   Piece piece = aged(hour);
   piece.stated_at = Time{noon.micros + day};
   const Judgement judgement = judged(unopened(), {piece});
   EXPECT_EQ(blocked_by(judgement), "from_the_future");
-  EXPECT_EQ(judgement.verdict, Verdict::tampered);
+  EXPECT_EQ(judgement.verdict, Verdict::fail);
 }
 
 TEST(Freshness, ASkewOfTwoMinutesBetweenClocksIsTolerated) {
@@ -102,12 +102,12 @@ TEST(Timing, ACopyOfEarlierEvidenceIsADuplicate) {
   EXPECT_EQ(blocked_by(judged(piece)), "copied");
 }
 
-TEST(Timing, ACopyWithNewNumbersIsForged) {
+TEST(Timing, ACopyWithNewNumbersIsRefused) {
   Piece piece = good_piece();
   piece.resembles = "e0";
   const Judgement judgement = judged(piece);
   EXPECT_EQ(blocked_by(judgement), "resembles");
-  EXPECT_EQ(judgement.verdict, Verdict::tampered);
+  EXPECT_EQ(judgement.verdict, Verdict::fail);
 }
 
 TEST(Timing, EvidenceFromLongBeforeTheTaskIsReplayed) {
@@ -192,7 +192,7 @@ TEST(Timing, AnImportedCommandIsNoForgeryAndCompletesNothing) {
       R"({"text":"tests/test_auth.py ..\n2 passed in 0.31s","command":{"command_id":"c","tree_after":"git:none v2 sha256:aa"}})",
       "test_output");
   EXPECT_EQ(blocked_by(judged(piece)), "forged_record");
-  EXPECT_EQ(judged(piece).verdict, Verdict::tampered);
+  EXPECT_EQ(judged(piece).verdict, Verdict::fail);
   piece.imported = true;
   const Judgement judgement = judged(piece);
   EXPECT_EQ(blocked_by(judgement), "imported_command");

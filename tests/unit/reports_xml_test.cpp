@@ -49,7 +49,32 @@ TEST(JUnit, AnEmptySuiteHasZeroTests) {
 }
 
 TEST(JUnit, AFailureRemovedFromTheListContradictsTheSummary) {
-  EXPECT_NE(read_golden("junit_failures_removed.xml").problem.find("the summary is"), std::string::npos);
+  EXPECT_EQ(read_golden("junit_failures_removed.xml").problem, "its totals state 5 failed tests, and it lists 3");
+}
+
+TEST(JUnit, TotalsThatCountSubtestsAreANote) {
+  const Report report = read_text(suite("tests='5' failures='0'", "<testcase name='a'/><testcase name='b'/>"));
+  EXPECT_EQ(report.counts, counts_of(2, 0, 0));
+  EXPECT_EQ(report.problem, "");
+  EXPECT_NE(report.note.find("5 tests"), std::string::npos) << report.note;
+}
+
+TEST(JUnit, ATestThatPassedAtALaterAttemptIsFlaky) {
+  const Report report = read_text(suite("tests='3' failures='1'",
+                                        "<testcase name='a'><flakyFailure/></testcase>"
+                                        "<testcase name='b'/>"));
+  EXPECT_EQ(report.counts, counts_of(2, 0, 0));
+  EXPECT_EQ(report.flaky, 1);
+  EXPECT_EQ(report.problem, "");
+}
+
+TEST(JUnit, ATestThatFailedAtEveryAttemptFailed) {
+  const Report report = read_text(suite("tests='3' failures='3'",
+                                        "<testcase name='a'><failure/><failure/>"
+                                        "<rerunFailure/></testcase>"));
+  EXPECT_EQ(report.counts, counts_of(0, 1, 0));
+  EXPECT_EQ(report.flaky, 0);
+  EXPECT_EQ(report.problem, "");
 }
 
 TEST(JUnit, ATestIsFailedWhateverElseItHolds) {

@@ -70,6 +70,7 @@ enum class Code : std::uint8_t {
   all_skipped,
   mostly_skipped,
   counts_disagree,
+  flaky_tests,
   fewer_tests,
   more_skipped,
   tests_failed,

@@ -80,7 +80,8 @@ Status check_allowed(const toml::node& node, const std::string& path, const std:
     const auto known = code_rows();
     const auto row = std::find_if(known.begin(), known.end(), [&](const CodeRow& one) { return one.name == name; });
     if (row == known.end()) return error_at(node, path, fmt::format("\"{}\" is not the code of a finding", name));
-    const bool fixed = row->verdict == Verdict::tampered || row->check == "existence" || row->check == "integrity" ||
+    const bool fixed = row->code == Code::forged_identity || row->code == Code::forged_record ||
+                       row->check == "existence" || row->check == "integrity" ||
                        (row->check == "dependencies" && row->code != Code::dependency_stale) ||
                        row->code == Code::self_reported || row->code == Code::imported_command;
     if (fixed) return error_at(node, path, fmt::format("\"{}\" cannot be allowed", name));

@@ -323,6 +323,11 @@ class Structure {
           fmt::format("The summary states {} passed and {} failed, the report lists {} and {}.", report.summary->passed,
                       report.summary->failed, counts.passed, counts.failed));
     }
+    if (!report.note.empty())
+      findings_.note(Code::counts_disagree, id_, "Noted: " + preview(report.note, 300) + ". The listed tests count.");
+    if (report.flaky > 0)
+      add(Code::flaky_tests,
+          fmt::format("Noted: {} flaky: failed at first and passed at a later attempt.", report.flaky));
     if (report.analysis) {
       if (counts.failed > 0)
         add(Code::tests_failed,

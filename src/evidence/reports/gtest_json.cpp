@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/json/json.hpp"
+#include "base/text.hpp"
 #include "evidence/reports/formats.hpp"
 #include "evidence/reports/lines.hpp"
 #include "evidence/reports/tally.hpp"
@@ -51,17 +52,19 @@ Result<Report> parse_gtest_json(std::string_view text) {
   for (const json::Value suite : root["testsuites"]) {
     const std::string name = suite["name"].string_or("").substr(0, test_name_bytes_max);
     const std::int64_t tests = stated(suite, "tests", report);
-    if (tests != static_cast<std::int64_t>(suite["testsuite"].size()))
-      note_problem(report, "the suite \"" + name.substr(0, 80) + "\" states " + std::to_string(tests) +
-                               " tests and lists " + std::to_string(suite["testsuite"].size()));
+    if (tests != static_cast<std::int64_t>(suite["testsuite"].size()) && report.note.empty())
+      report.note = "the suite \"" + preview(name, 80) + "\" states " + std::to_string(tests) + " tests and lists " +
+                    std::to_string(suite["testsuite"].size());
     for (const json::Value test : suite["testsuite"]) read_gtest_case(test, name, report);
   }
   // Only the list includes tests that skip themselves; disabled tests are also in the stated counts.
   const std::int64_t failures = stated(root, "failures", report), errors = stated(root, "errors", report);
   const std::int64_t skipped = std::max(stated(root, "disabled", report), report.counts.skipped);
   const std::int64_t tests = stated(root, "tests", report);
-  report.summary = Counts{
-      .total = tests, .passed = tests - failures - errors - skipped, .failed = failures + errors, .skipped = skipped};
+  compare_totals(
+      report,
+      {.total = tests, .passed = tests - failures - errors - skipped, .failed = failures + errors, .skipped = skipped},
+      0);
   return report;
 }
 

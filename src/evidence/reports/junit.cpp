@@ -1,6 +1,8 @@
 // Reads JUnit XML, the format of pytest, Maven, ctest, jest and many others. Each testcase element is a test. The
 // attributes of a suite give the summary; the counts of a suite include those of its inner suites (PHPUnit) or omit
-// them, and in both cases a test counts once. An expected failure (`skipped` of type pytest.xfail) counts as skipped.
+// them, and in both cases a test counts once. The listed tests decide: a difference of the totals is a note. An
+// expected failure (`skipped` of type pytest.xfail) counts as skipped. A test whose failed attempts are listed as
+// flakyFailure or flakyError (Surefire) passed at a later attempt.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -8,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.hpp"
 #include "evidence/reports/formats.hpp"
 #include "evidence/reports/lines.hpp"
 #include "evidence/reports/suites_xml.hpp"
@@ -46,7 +49,12 @@ class SuitesReader {
     if (test_depth_ == 0 && (element.name == "testsuites" || element.name == "testsuite")) return open_suite(element);
     if (test_depth_ == 0 && element.name == "testcase") return open_test(element, depth);
     if (test_depth_ == 0 || depth != test_depth_ + 1) return;
-    if (element.name == "failure" || element.name == "error") outcome_ = Outcome::failed;
+    if (element.name == "failure" || element.name == "error") {
+      if (outcome_ == Outcome::failed) ++failed_attempts_;
+      outcome_ = Outcome::failed;
+    }
+    flaky_ = flaky_ || element.name == "flakyFailure" || element.name == "flakyError";
+    if (element.name.starts_with("flaky") || element.name.starts_with("rerun")) ++failed_attempts_;
     if (element.name == "skipped" && outcome_ == Outcome::passed) outcome_ = Outcome::skipped;
   }
 
@@ -75,6 +83,7 @@ class SuitesReader {
 
   void open_test(const XmlElement& element, std::size_t depth) {
     test_depth_ = depth;
+    flaky_ = false;
     const std::string_view status = element.attribute("status").value_or(""),
                            result = element.attribute("result").value_or("");
     outcome_ = status == "fail" || status == "failed" ? Outcome::failed
@@ -91,6 +100,7 @@ class SuitesReader {
     test_depth_ = 0;
     count_test(report_.counts, outcome_);
     if (outcome_ == Outcome::failed) keep_failure(report_, test_name_);
+    if (outcome_ == Outcome::passed && flaky_) ++report_.flaky;
     if (suites_.empty()) return;
     ++suites_.back().direct;
     ++suites_.back().all;
@@ -102,9 +112,9 @@ class SuitesReader {
     const auto stated = suite.stated[tests];
     if (stated && *stated == suite.direct && suite.direct != suite.all) {
       add_to(suite.stated, suite.inner);
-    } else if (stated && *stated != suite.all) {
-      note_problem(report_, "the suite \"" + suite.name.substr(0, 80) + "\" states " + std::to_string(*stated) +
-                                " tests and lists " + std::to_string(suite.all));
+    } else if (stated && *stated != suite.all && report_.note.empty()) {
+      report_.note = "the suite \"" + preview(suite.name, 80) + "\" states " + std::to_string(*stated) +
+                     " tests and lists " + std::to_string(suite.all);
     }
     for (std::size_t i = 0; i < suite_fields; ++i)
       if (!suite.stated[i]) suite.stated[i] = suite.inner[i];
@@ -126,8 +136,10 @@ class SuitesReader {
     std::int64_t left_out = states_skipped ? root[skipped].value_or(0) + root[disabled].value_or(0) : listed.skipped;
     // `skipped` includes the disabled tests in some writers and excludes them in others.
     if (root[skipped] && root[disabled] && *root[skipped] == listed.skipped) left_out = listed.skipped;
-    report_.summary = Counts{
-        .total = *root[tests], .passed = *root[tests] - failed - left_out, .failed = failed, .skipped = left_out};
+    compare_totals(
+        report_,
+        {.total = *root[tests], .passed = *root[tests] - failed - left_out, .failed = failed, .skipped = left_out},
+        failed_attempts_);
   }
 
   Report& report_;
@@ -136,6 +148,8 @@ class SuitesReader {
   std::size_t test_depth_ = 0;  // depth of the open testcase; 0: none
   Outcome outcome_ = Outcome::passed;
   std::string test_name_;
+  bool flaky_ = false;
+  std::int64_t failed_attempts_ = 0;  // failures beyond the first of a test, and those of earlier attempts
 };
 
 bool is_suites_tag(std::string_view tag) {

@@ -45,6 +45,17 @@ void note_problem(Report& report, std::string problem) {
   if (report.problem.empty()) report.problem = std::move(problem);
 }
 
+void compare_totals(Report& report, const Counts& stated, std::int64_t failed_attempts) {
+  report.summary = stated;
+  if (stated == report.counts || out_of_range(stated)) return;
+  report.summary.reset();
+  if (stated.failed > report.counts.failed + failed_attempts)
+    return note_problem(report, "its totals state " + std::to_string(stated.failed) + " failed tests, and it lists " +
+                                    std::to_string(report.counts.failed));
+  if (report.note.empty())
+    report.note = "the totals of the report state " + text_of(stated) + "; it lists " + text_of(report.counts);
+}
+
 void check_counts(Report& report) {
   if (!report.listed && report.summary) report.counts = *report.summary;
   if (out_of_range(report.counts) || (report.summary && out_of_range(*report.summary))) {

@@ -25,6 +25,11 @@ Counts& operator+=(Counts& counts, const Counts& more);
 // Sets the problem of the report; the first problem is kept.
 void note_problem(Report& report, std::string problem);
 
+// Compares the totals that a report states with the tests that it lists, which decide. A difference is a note, because
+// the writers of reports count attempts and subtests differently; more failures than the list and its
+// `failed_attempts` show are a problem.
+void compare_totals(Report& report, const Counts& stated, std::int64_t failed_attempts);
+
 // Checks that no count is negative or above count_max, that the parts of a count add up to its total, and that the
 // summary equals the listed tests. Without listed tests, `counts` is set from the summary.
 void check_counts(Report& report);

@@ -114,6 +114,8 @@ void write_report(json::Writer& out, const completion::Command& command) {
   out.member("analysis", report.analysis).member("listed", report.listed).member("complete", report.complete);
   if (!report.failures.empty()) out.member("failures", report.failures);
   if (!report.problem.empty()) out.member("problem", report.problem);
+  if (!report.note.empty()) out.member("note", report.note);
+  if (report.flaky > 0) out.member("flaky", report.flaky);
   if (report.unreadable) out.member("unreadable", true);
   if (command.report_modified_at) out.member("modified_at", format_time(*command.report_modified_at));
   out.end_object();
@@ -249,6 +251,8 @@ completion::Command command_of(const json::Value& content) {
     kept.complete = report["complete"].as_bool().value_or(false);
     for (const json::Value name : report["failures"]) kept.failures.push_back(name.string_or(""));
     kept.problem = report["problem"].string_or("");
+    kept.note = report["note"].string_or("");
+    kept.flaky = report["flaky"].as_int().value_or(0);
     kept.unreadable = report["unreadable"].as_bool().value_or(false);
     if (const auto modified = report["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
   }
@@ -278,7 +282,9 @@ CommandResult judge_command(const completion::Command& command, const std::strin
   const reports::Counts& counts = command.report->counts;
   if (command.report->format == reports::golden_format)
     return {true, fmt::format("{} of {} outputs equal their golden files", counts.passed, counts.total)};
-  return {true, fmt::format("{} of {} tests passed, {} skipped{}", counts.passed, counts.total, counts.skipped, weak)};
+  const std::string flaky = command.report->flaky > 0 ? fmt::format(", {} flaky", command.report->flaky) : "";
+  return {true, fmt::format("{} of {} tests passed, {} skipped{}{}", counts.passed, counts.total, counts.skipped, flaky,
+                            weak)};
 }
 
 }  // namespace muniment::gateway::methods

@@ -160,7 +160,7 @@ void hold_requirement(Judged& judged, const json::Value& params) {
   completion::refuse(judged.judgement,
                      {.check = "existence",
                       .code = "requirement_changed",
-                      .verdict = completion::Verdict::tampered,
+                      .verdict = completion::Verdict::fail,
                       .violation = "requirement_changed",
                       .text = fmt::format("the task was opened with requires_evidence {}, which cannot be changed",
                                           judged.record->requires_evidence)});
