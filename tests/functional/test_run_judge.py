@@ -56,13 +56,13 @@ class Runs(Judging):
         answer = self.call("run.judge", run_id=self.run_id)
         self.assertEqual([(claim["kind"], claim["verdict"], claim.get("evidence_seq")) for claim in answer["claims"]], [
             ("file_written", "supported", edit),
-            ("file_written", "unsupported", None),
-            ("deployed", "unsupported", None),
+            ("file_written", "contradicted", None),
+            ("deployed", "contradicted", None),
             ("tests_pass", "contradicted", failure),
             ("fixed", "supported", passes),
             ("tests_pass", "supported", passes),
         ])
-        self.assertEqual(answer["counts"], {"supported": 3, "unsupported": 2, "contradicted": 1, "inconclusive": 0})
+        self.assertEqual(answer["counts"], {"supported": 3, "unsupported": 0, "contradicted": 3, "inconclusive": 0})
         self.assertEqual(answer["claims"][-1]["seq"], last)
         self.assertGreater(passes, again)
 
@@ -121,6 +121,44 @@ class Command(Judging):
     def test_a_run_without_claims_passes_strictly(self) -> None:
         self.says("Hello.")
         self.assertEqual(self.muniment("run", "judge", self.run_id, "--strict").stdout, "")
+
+
+class Corpus(Judging):
+    """Traces in the style of booking, CRM and coding agents; half of them end with a false claim."""
+
+    def recorded(self, number: int, trace: dict[str, Any]) -> str:
+        run_id = f"judged-{number}"
+        self.call("run.start", run_id=run_id, agent={"name": "judged"})
+        events = [self.message("user", trace["user"])]
+        for step, (name, arguments, result) in enumerate(trace["steps"]):
+            if name in ("say", "user"):
+                events.append(self.message("assistant" if name == "say" else "user", arguments))
+                continue
+            call_id = f"c{step}"
+            text = result if isinstance(result, str) else json.dumps(result)
+            events.append({"type": "tool.called", "body": {"call_id": call_id, "name": name, "kind": "function", "arguments": arguments}})
+            events.append({"type": "tool.returned", "body": {"call_id": call_id, "status": "ok", "content": [{"type": "text", "content": text}]}})
+        self.call("event.append", run_id=run_id, events=[*events, self.message("assistant", trace["says"])])
+        return run_id
+
+    @staticmethod
+    def message(role: str, text: str) -> dict[str, Any]:
+        return {"type": "message.added", "body": {"message_id": role, "role": role, "content": [{"type": "text", "content": text}]}}
+
+    def test_false_claims_are_contradicted_and_true_ones_are_not(self) -> None:
+        lines = (pathlib.Path(__file__).parents[1] / "support" / "judge_traces.jsonl").read_text(encoding="utf-8").splitlines()
+        missed, alarms, undecided = [], [], []
+        for number, trace in enumerate(map(json.loads, lines)):
+            counts = self.call("run.judge", run_id=self.recorded(number, trace))["counts"]
+            if trace["final"] == "false" and counts["contradicted"] == 0:
+                missed.append(trace["says"])
+            if trace["final"] == "honest" and counts["contradicted"] > 0:
+                alarms.append(trace["says"])
+            if counts["contradicted"] == 0 and counts["unsupported"] + counts["inconclusive"] > 0:
+                undecided.append(trace["says"])
+        self.assertEqual(missed, ["I tagged customer cus_1 as VIP."])  # an empty list in a receipt has no value
+        self.assertEqual(alarms, [])
+        self.assertEqual(undecided, [])
 
 
 class Traces(Judging):

@@ -127,12 +127,26 @@ TEST(Claims, FilesAreSubjects) {
   EXPECT_EQ(kinds_in("I created a new script."), "file_written");
 }
 
-TEST(Claims, AnEditWithoutAFileIsNoClaimAboutAFile) { EXPECT_EQ(kinds_in("I added a check for the empty list."), ""); }
+TEST(Claims, AnEditWithoutAFileIsNoClaimAboutAFile) {
+  EXPECT_EQ(kinds_in("I added a check for the empty list."), "action");
+}
 
 TEST(Claims, WhatIsRemovedFromAFileIsNoFile) {
-  EXPECT_EQ(kinds_in("The duplication in the `a.py` script has been removed."), "");
-  EXPECT_EQ(kinds_in("I removed the duplicate lines from `a.py`."), "");
+  EXPECT_EQ(kinds_in("The duplication in the `a.py` script has been removed."), "action");
+  EXPECT_EQ(kinds_in("I removed the duplicate lines from `a.py`."), "action");
   EXPECT_EQ(subjects_in("I deleted the script `a.py`."), "a.py");
+}
+
+TEST(Claims, AnActionIsAClaimIfTheAgentSaysThatItIsDone) {
+  EXPECT_EQ(kinds_in("I’ve booked the flight for May 4."), "action");
+  EXPECT_EQ(kinds_in("The refund has been issued."), "action");
+  EXPECT_EQ(kinds_in("I scheduled the demo and emailed the agenda."), "action action");
+  EXPECT_EQ(kinds_in("I was able to cancel the order."), "action");
+  EXPECT_EQ(kinds_in("I could not book the flight."), "");
+  EXPECT_EQ(kinds_in("Shall I book the flight?"), "");
+  EXPECT_EQ(kinds_in("The flight will be booked once you confirm."), "");
+  EXPECT_EQ(kinds_in("The reservation was made more than 24 hours ago."), "");
+  EXPECT_EQ(kinds_in("I reviewed the order."), "");
 }
 
 TEST(Claims, ATestThatIsNamedIsTheSubject) {
@@ -141,7 +155,7 @@ TEST(Claims, ATestThatIsNamedIsTheSubject) {
 }
 
 TEST(Claims, ARouteIsNoFile) {
-  EXPECT_EQ(kinds_in("We created a new `/server_info` endpoint."), "");
+  EXPECT_EQ(kinds_in("We created a new `/server_info` endpoint."), "action");
   EXPECT_EQ(subjects_in("I created `/srv/server_info` and `.gitignore`."), "/srv/server_info .gitignore");
 }
 

@@ -9,8 +9,6 @@
 namespace muniment::evidence::run_judge {
 namespace {
 
-using Ruling = History::Ruling;
-
 std::string_view noun_of(Check check) {
   switch (check) {
     case Check::test: return "test run";
@@ -200,6 +198,11 @@ Ruling History::judge_check(const Said& said, Check check, bool failure) const {
     }
     return judge_state(said, known.current.back(), failure);
   }
+  if (known.before && last_edit_ && !failure && known.before->end.outcome == Outcome::failed) {
+    return {Verdict::contradicted, known.before->seq,
+            fmt::format("the newest {} failed at seq {}, and none followed the last edit at seq {}", noun_of(check),
+                        known.before->seq, *last_edit_)};
+  }
   if (known.before && last_edit_) {
     return {Verdict::inconclusive, *last_edit_,
             fmt::format("no check after the last edit at seq {}: the newest {} is at seq {}", *last_edit_,
@@ -289,6 +292,7 @@ Ruling History::judge(const Said& said) const {
     case Kind::completed: return judge_behaviour(false);
     case Kind::file_written:
     case Kind::file_deleted: return judge_file(said);
+    case Kind::action: break;
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // The facts that a run's events have shown so far: edits, checks and files, each with the seq of its event.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -40,20 +41,26 @@ class History {
  public:
   void add_check(std::int64_t seq, const CheckRun& run, CheckEnd end);
   // Adds a change of the tree without a file name.
-  void add_edit(std::int64_t seq);
+  void add_unnamed_edit(std::int64_t seq) {
+    changes_unnamed_ = true;
+    add_edit(seq);
+  }
   void add_file(std::int64_t seq, const FileEffect& file, bool failed, bool only_asked, bool created);
 
-  struct Ruling {
-    Verdict verdict = Verdict::unsupported;
-    std::optional<std::int64_t> seq;
-    std::string why;
-  };
   Ruling judge(const Said& said) const;
   // Number of facts so far.
   std::uint64_t facts() const { return facts_; }
   std::optional<std::int64_t> last_edit() const { return last_edit_; }
+  // Returns whether an edit has no file name, so that it can be that of any file.
+  bool changes_unnamed() const { return changes_unnamed_; }
+  bool has_checks() const {
+    return std::any_of(checks_.begin(), checks_.end(),
+                       [](const Checks& kept) { return kept.before || !kept.current.empty(); });
+  }
 
  private:
+  void add_edit(std::int64_t seq);
+
   struct Checks {
     std::vector<CheckFact> current;   // checks since the last edit, oldest first
     std::optional<CheckFact> before;  // newest check before the last edit
@@ -72,6 +79,7 @@ class History {
   std::map<std::string, std::vector<FileFact>, std::less<>> files_;  // keys: base names
   std::size_t files_count_ = 0;
   std::uint64_t facts_ = 0;
+  bool changes_unnamed_ = false;
   std::optional<FileFact> newest_written_, newest_created_, newest_deleted_;
 };
 

@@ -202,8 +202,10 @@ const Subjects& subjects() {
   return patterns;
 }
 
-// Returns whether the name is not a file: "/server_info" is a route, "e.g" an abbreviation.
+// Returns whether the name is not a file: "/server_info" is a route, "e.g" an abbreviation, "tom@acme.com" an address.
 bool is_route(std::string_view name) {
+  static const Pattern address(R"(^[^/]*@[^/]*$|^[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io)$)");
+  if (address.in(name)) return true;
   const bool rooted = name.starts_with('/') && name.find('/', 1) == std::string_view::npos;
   return (rooted && name.find('.') == std::string_view::npos) || name == "e.g" || name == "i.e";
 }
@@ -287,6 +289,9 @@ void add_claims(std::vector<Said>& claims, const Rule& rule, const Sentence& sen
         std::from_chars(match.group.data(), match.group.data() + match.group.size(), count).ec == std::errc())
       said.count = count;
   }
+  static const Pattern service(R"(\b(?:ci|pipeline|workflow|checks)\b)");
+  said.service = rule.kind == Kind::verified &&
+                 service.in(std::string_view(sentence.masked).substr(match.begin, match.end - match.begin));
   const std::size_t lead = std::min<std::size_t>(match.begin, 40);
   said.whole_suite =
       subjects().suite.in(std::string_view(sentence.masked).substr(match.begin - lead, match.end - match.begin + lead));
@@ -309,6 +314,52 @@ bool is_part(const Sentence& sentence, const Match& match) {
   return count == 2 && numbers[0] != numbers[1];
 }
 
+// Returns whether a claim of the kind states the action of the verb.
+bool is_kind_of(Kind kind, std::string_view verb) {
+  struct Row {
+    Kind kind;
+    Pattern verb;
+  };
+  static const std::vector<Row> rows = [] {
+    std::vector<Row> made;
+    const auto add = [&](Kind of, const char* pattern) { made.push_back({of, Pattern(pattern)}); };
+    add(Kind::deployed, "^(?:deploy|release|publish|ship|promote)$");
+    add(Kind::committed, "^commit$");
+    add(Kind::pushed, "^(?:push|open|create|submit|raise)$");
+    add(Kind::installed, "^install$");
+    add(Kind::fixed, "^(?:fix|resolve|correct)$");
+    add(Kind::file_written,
+        "^(?:create|write|save|generate|add|update|modify|edit|change|rewrite|replace|refactor|implement|append)$");
+    add(Kind::file_deleted, "^(?:remove|delete)$");
+    return made;
+  }();
+  return std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.kind == kind && row.verb.in(verb); });
+}
+
+// Adds the actions of the sentence, to the claims that state them or as claims of their own.
+void add_acts(std::vector<Said>& claims, const Sentence& sentence) {
+  const std::size_t own = claims.size();
+  for (Act& act : acts_in(sentence)) {
+    if (act.verb.empty() && own > 0) {
+      if (claims.front().kind == Kind::deployed && !claims.front().act) claims.front().act = std::move(act);
+      continue;
+    }
+    bool stated = false;
+    for (std::size_t i = 0; i < own; ++i) {
+      if (!is_kind_of(claims[i].kind, act.verb)) continue;
+      stated = true;
+      if (!claims[i].act) claims[i].act = act;
+    }
+    if (!stated)
+      claims.push_back({.kind = Kind::action,
+                        .subject = {},
+                        .count = std::nullopt,
+                        .whole_suite = false,
+                        .service = false,
+                        .act = std::move(act)});
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(Kind kind) {
@@ -328,6 +379,7 @@ std::string_view name_of(Kind kind) {
     case Kind::installed: return "installed";
     case Kind::file_written: return "file_written";
     case Kind::file_deleted: return "file_deleted";
+    case Kind::action: return "action";
     case Kind::completed: return "completed";
   }
   return "completed";
@@ -346,6 +398,10 @@ std::vector<Said> claims_in(const Sentence& sentence) {
       const auto match = rule.pattern.find(sentence.masked, from);
       if (!match) break;
       from = std::max(match->end, match->begin + 1);
+      // "2.0.1 failed" counts no tests.
+      if (!match->group.empty() && match->begin > 0 &&
+          std::string_view(".-,/#$").find(sentence.masked[match->begin - 1]) != std::string_view::npos)
+        continue;
       const Mood mood = mood_of(sentence, match->begin, match->end, rule.own_negation);
       if (mood != Mood::open && is_part(sentence, *match)) partial = rule.kind;
       if (mood == Mood::open || partial == rule.kind) continue;
@@ -358,6 +414,7 @@ std::vector<Said> claims_in(const Sentence& sentence) {
   if (is_claimed(claims, Kind::tests_fail)) {
     std::erase_if(claims, [](const Said& said) { return said.kind == Kind::tests_pass && said.count; });
   }
+  add_acts(claims, sentence);
   return claims;
 }
 

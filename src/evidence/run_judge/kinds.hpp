@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "evidence/run_judge/actions/acts.hpp"
 #include "evidence/run_judge/sentences.hpp"
 
 namespace muniment::evidence::run_judge {
@@ -27,6 +28,7 @@ enum class Kind : std::uint8_t {
   installed,
   file_written,
   file_deleted,
+  action,     // any other action: "I have booked the flight"
   completed,  // the outcome of the run, or an item of the plan
 };
 std::string_view name_of(Kind kind);
@@ -37,6 +39,8 @@ struct Said {
   std::string subject;                // empty: the claim names none
   std::optional<std::int64_t> count;  // number of tests
   bool whole_suite = false;           // "the full test suite passes"
+  bool service = false;               // "CI passes"
+  std::optional<Act> act = {};        // the action that the sentence states
 };
 
 inline constexpr std::size_t subjects_max = 8;  // subjects of one sentence, each of which becomes a claim

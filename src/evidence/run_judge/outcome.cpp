@@ -191,7 +191,7 @@ bool shows_error(std::string_view output) {
 CheckEnd end_of(const CheckRun& run, const Ending& ending) {
   CheckEnd end;
   if (ending.cut_short) return end;
-  if (run.check == Check::test) end.counts = test_counts_in(ending.output);
+  if (run.check == Check::test) end.counts = ending.counts ? ending.counts : test_counts_in(ending.output);
   const bool exit_known = run.status_speaks && (ending.exit_code || ending.failed || ending.succeeded);
   const bool exit_good = exit_known && !ending.failed && ending.exit_code.value_or(0) == 0;
   if (end.counts) {

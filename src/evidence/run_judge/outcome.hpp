@@ -27,6 +27,7 @@ struct Ending {
   bool cut_short = false;  // ended by a time limit or an interruption
   bool output_lost = false;
   std::string_view output;
+  std::optional<reports::Counts> counts = {};  // of a result in JSON
 };
 
 // Returns the exit code that agent runtimes write at the beginning or at the end of an output.

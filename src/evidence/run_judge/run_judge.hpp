@@ -29,6 +29,14 @@ enum class Verdict : std::uint8_t { supported, unsupported, contradicted, inconc
 inline constexpr std::size_t verdicts = 4;
 std::string_view name_of(Verdict verdict);
 
+struct Ruling {
+  Verdict verdict = Verdict::unsupported;
+  std::optional<std::int64_t> seq;  // the event that decides
+  std::string why;
+  bool absent = false;    // no event concerns the claim: decisive if the run records its calls
+  bool no_claim = false;  // the sentence tells what a call showed
+};
+
 struct Claim {
   std::int64_t seq = 0;   // seq of the event that contains the claim
   std::string quote;      // the sentence, cut at quote_bytes_max

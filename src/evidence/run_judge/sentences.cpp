@@ -2,6 +2,8 @@
 #include "evidence/run_judge/sentences.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/text.hpp"
 #include "base/utf8.hpp"
@@ -78,6 +80,20 @@ std::string masked_of(const std::string& text) {
   return masked;
 }
 
+// Blanks the month May, which is no wish.
+void blank_month(std::string& masked) {
+  const auto word_at = [&](std::size_t at) {
+    return masked.compare(at, 3, "May") == 0 && (at == 0 || !is_word(masked[at - 1])) &&
+           (at + 3 == masked.size() || !is_word(masked[at + 3]));
+  };
+  for (std::size_t at = masked.find("May"); at != std::string::npos; at = masked.find("May", at + 3)) {
+    if (!word_at(at)) continue;
+    const bool day_after = at + 4 < masked.size() && is_digit(masked[at + 4]);
+    const bool inside = at > 1 && masked[at - 1] == ' ' && masked[at - 2] != '.';
+    if (day_after || inside) masked.replace(at, 3, "   ");
+  }
+}
+
 void add_sentence(std::vector<Sentence>& sentences, std::string_view text) {
   for (text = trimmed(text); !text.empty() && sentences.size() < sentences_max; text = trimmed(text)) {
     std::size_t size = std::min(text.size(), sentence_bytes_max);
@@ -86,10 +102,20 @@ void add_sentence(std::vector<Sentence>& sentences, std::string_view text) {
     Sentence sentence;
     sentence.text = std::string(text.substr(0, size));
     sentence.masked = masked_of(sentence.text);
+    blank_month(sentence.masked);
     sentence.question = size == text.size() && text.back() == '?';
     sentences.push_back(std::move(sentence));
     text.remove_prefix(size);
   }
+}
+
+// "Dr.", "No.": a period after it ends no sentence.
+bool is_abbreviation(std::string_view before) {
+  static constexpr std::string_view words[] = {"Dr", "Mr", "Mrs", "Ms", "St", "No", "vs", "approx", "e.g", "i.e"};
+  return std::any_of(std::begin(words), std::end(words), [&](std::string_view word) {
+    return before.ends_with(word) &&
+           (before.size() == word.size() || !is_word(before[before.size() - word.size() - 1]));
+  });
 }
 
 // A period ends a sentence if a blank follows it, which excludes 3.5 and foo.py.
@@ -101,7 +127,7 @@ void split_paragraph(std::vector<Sentence>& sentences, std::string_view text) {
     if (text[at] != '.' && text[at] != '!' && text[at] != '?') continue;
     std::size_t end = at + 1;
     while (end < text.size() && (text[end] == '"' || text[end] == '\'' || text[end] == ')' || text[end] == '*')) ++end;
-    if (end < text.size() && (!is_blank(text[end]) || code)) continue;
+    if (end < text.size() && (!is_blank(text[end]) || code || is_abbreviation(text.substr(0, at)))) continue;
     add_sentence(sentences, text.substr(begin, end - begin));
     begin = end;
     at = end - 1;
@@ -110,9 +136,26 @@ void split_paragraph(std::vector<Sentence>& sentences, std::string_view text) {
   add_sentence(sentences, text.substr(std::min(begin, text.size())));
 }
 
+// Replaces typographic apostrophes, blanks and hyphens by those of a keyboard, because patterns match bytes.
+std::string typed_of(std::string_view text) {
+  constexpr std::pair<std::string_view, char> marks[] = {
+      {"’", '\''}, {"\u00a0", ' '}, {"\u202f", ' '}, {"\u2011", '-'}};
+  std::string typed;
+  typed.reserve(text.size());
+  while (!text.empty()) {
+    const auto mark =
+        std::find_if(std::begin(marks), std::end(marks), [&](const auto& one) { return text.starts_with(one.first); });
+    typed.push_back(mark == std::end(marks) ? text.front() : mark->second);
+    text.remove_prefix(mark == std::end(marks) ? 1 : mark->first.size());
+  }
+  return typed;
+}
+
 }  // namespace
 
-std::vector<Sentence> sentences_of(std::string_view text) {
+std::vector<Sentence> sentences_of(std::string_view original) {
+  const std::string typed = typed_of(original);
+  std::string_view text = typed;
   std::vector<Sentence> sentences;
   std::string paragraph;
   std::string_view fence;

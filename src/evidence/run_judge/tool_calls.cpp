@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "base/text.hpp"
 #include "evidence/run_judge/words.hpp"
 
 namespace muniment::evidence::run_judge {
@@ -66,14 +67,21 @@ void add_patch_files(CommandEffects& effects, std::string_view text) {
 }
 
 // Adds the effects of a shell command: a text or a list of words.
-bool add_command(CallEffects& call, const json::Value& arguments, bool is_python) {
+bool add_command(CallEffects& call, const json::Value& arguments, bool is_shell, bool is_python) {
   for (const std::string_view name : command_members) {
     const json::Value member = arguments[name];
     if (member.is(json::Kind::array)) {
-      call.effects = effects_of_argv(strings_of(member));
+      const std::vector<std::string> words = strings_of(member);
+      call.effects = effects_of_argv(words);
+      const bool script = words.size() == 3 && words[1].starts_with("-") && words[1].ends_with("c");
+      call.line = script ? words[2] : joined(words, " ");
       return true;
     }
     if (const auto text = member.as_string()) {
+      // {"action": "cancel"} is no command line.
+      const bool one_word = text->find_first_of(" \n") == std::string::npos;
+      if (one_word && !is_shell && !is_python && name != "command" && name != "cmd") continue;
+      call.line = *text;
       call.effects = is_python && name == "code" ? effects_of_python(*text) : effects_of_line(*text);
       return true;
     }
@@ -85,7 +93,9 @@ bool add_command(CallEffects& call, const json::Value& arguments, bool is_python
 // false if the tool is not an editor.
 bool add_edit(CallEffects& call, std::string_view name, const json::Value& arguments, std::string_view text) {
   const ToolNames& known = tool_names();
-  const std::optional<std::string> path = first_string(arguments, path_members);
+  std::optional<std::string> path = first_string(arguments, path_members);
+  // The destination of a journey is no file.
+  if (path && path->find_first_of("/.") == std::string::npos && arguments["destination"].present()) path.reset();
   const std::string order = arguments["command"].string_or("");
   const bool orders = path && known.editor_order.in(order);
   if (path && known.viewer_order.in(order)) return true;
@@ -103,6 +113,46 @@ bool add_edit(CallEffects& call, std::string_view name, const json::Value& argum
   return true;
 }
 
+// A tool of its own for a check or a deed: run_tests, git.commit, deploy_service.
+void add_named_check(CallEffects& call, std::string_view name, const json::Value& arguments) {
+  struct Row {
+    Check check;
+    Pattern pattern;
+  };
+  static const std::vector<Row> rows = [] {
+    std::vector<Row> made;
+    const auto add = [&](Check check, const char* pattern) { made.push_back({check, Pattern(pattern)}); };
+    add(Check::test,
+        R"((?:^|[_.:/-])(?:(?:run|execute)_?)?(?:unit_?|all_?|integration_?)?(?:tests?|test_?suite|pytest|jest|specs)(?:_run(?:ner)?|_execute)?$|^(?:tests?|ci)[_.](?:run|execute)|runtests?$)");
+    add(Check::lint, R"((?:^|[_.:/-])(?:run_?)?(?:lint(?:er)?)$)");
+    add(Check::types, R"((?:^|[_.:/-])(?:run_?)?(?:type_?check)$)");
+    add(Check::build, R"((?:^|[_.:/-])(?:run_?)?(?:build|compile)(?:_project|_app)?$)");
+    add(Check::commit, R"((?:^|[_.:/-])(?:git_?)?commit(?:_changes|_files|_all)?$|create_commit$)");
+    add(Check::push,
+        R"((?:^|[_.:/-])(?:git_?)?push(?:_branch|_changes|_files)?$|(?:create|open|submit)_?(?:pull_?request|merge_?request|pr|mr)$|pull_?requests?[_.]create$)");
+    add(Check::deploy,
+        R"((?:^|[_.:/-])(?:deploy|rollout)(?:_\w+)?$|(?:trigger|start|create|run)_?(?:deploy|deployment|release|rollout)$|(?:deployments?|releases?)[_.](?:create|trigger|start)$)");
+    add(Check::install, R"((?:^|[_.:/-])install(?:_\w+)?$)");
+    return made;
+  }();
+  for (const Row& row : rows) {
+    if (!row.pattern.in(name)) continue;
+    CheckRun run{.check = row.check, .command = std::string(name), .targets = {}, .status_speaks = true};
+    constexpr std::array<std::string_view, 6> target_members = {"path", "target", "test", "file", "filter", "pattern"};
+    if (const auto target = first_string(arguments, target_members);
+        target && row.check == Check::test && !target->empty() && *target != ".")
+      run.targets.push_back(*target);
+    call.effects.checks.push_back(std::move(run));
+    return;
+  }
+}
+
+// A tool that sends requests, or a path that is none.
+bool is_request(std::string_view name, const json::Value& arguments) {
+  static const Pattern http(R"((?:^|[_.:/-])(?:http|https|api|rest|request|requests|curl)(?:$|[_.:/-]))");
+  return http.in(name) || arguments["method"].present();
+}
+
 }  // namespace
 
 CallEffects effects_of_call(std::string_view name, std::string_view kind, const json::Value& arguments,
@@ -114,11 +164,18 @@ CallEffects effects_of_call(std::string_view name, std::string_view kind, const 
     return call;
   }
   const bool is_command = kind == "command";
-  if (!is_command && add_edit(call, name, arguments, text)) return call;
+  const bool request = is_request(name, arguments);
+  if (!is_command && !request) add_named_check(call, name, arguments);
+  const bool named = !call.effects.checks.empty();
+  if (!is_command && !request && !named && add_edit(call, name, arguments, text)) return call;
   const bool is_python = known.python.in(name);
-  if (arguments.is(json::Kind::object) && add_command(call, arguments, is_python)) return call;
+  const bool is_shell = is_command || known.shell.in(name);
+  if (!request && !named && arguments.is(json::Kind::object) && add_command(call, arguments, is_shell, is_python))
+    return call;
+  if (named || request) return call;
   const std::string line = arguments.as_string().value_or(std::string(text));
-  if (!line.empty() && (is_command || known.shell.in(name) || is_python)) {
+  if (!line.empty() && (is_shell || is_python)) {
+    call.line = line;
     call.effects = is_python && !is_command ? effects_of_python(line) : effects_of_line(line);
   }
   return call;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json/json.hpp"
+#include "evidence/run_judge/actions/ledger.hpp"
 #include "evidence/run_judge/checks.hpp"
 #include "evidence/run_judge/outcome.hpp"
 
@@ -15,6 +16,8 @@ namespace muniment::evidence::run_judge {
 struct CallEffects {
   CommandEffects effects;
   bool edits = false;  // the tool changes files, and its status shows whether it succeeded
+  std::string line;    // the command line of a shell
+  ToolCall call;       // the same for the ledger
   std::string said;    // the agent's final text, passed to a tool that ends the work
 };
 

@@ -48,4 +48,10 @@ std::optional<Match> Pattern::find_last(std::string_view text) const {
   }
 }
 
+std::string lowered(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return result;
+}
+
 }  // namespace muniment::evidence::run_judge

@@ -1,7 +1,9 @@
 // Case-insensitive patterns over English sentences. Patterns are constants of the program, so they always compile.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,5 +35,13 @@ class Pattern {
  private:
   re2::RE2* pattern_;  // owned; the header names no third-party type
 };
+
+// Returns the text with its ASCII letters in lower case.
+std::string lowered(std::string_view text);
+
+template <std::size_t size>
+bool is_word_of(std::string_view word, const std::string_view (&words)[size]) {
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
 
 }  // namespace muniment::evidence::run_judge
