@@ -23,9 +23,11 @@ namespace {
 
 constexpr std::size_t calls_pending_max = 1'000;  // tools and commands without an end; the oldest is dropped
 constexpr std::size_t claims_open_max = 256;      // claims that a later event may decide; the oldest keeps its verdict
-constexpr std::size_t texts_remembered = 16;      // to detect an answer that is also recorded as a message
-constexpr std::size_t claims_remembered = 1'000;  // claims since the newest fact, to detect repetitions
-constexpr std::size_t items_max = 10'000;         // completed plan items
+constexpr std::size_t acts_judged_max = 2'000;    // claims of actions of a run; later ones are counted, not kept
+constexpr std::size_t sentences_compared_max = 64;  // sentences of the last message
+constexpr std::size_t texts_remembered = 16;        // to detect an answer that is also recorded as a message
+constexpr std::size_t claims_remembered = 1'000;    // claims since the newest fact, to detect repetitions
+constexpr std::size_t items_max = 10'000;           // completed plan items
 
 constexpr std::string_view judged_types[] = {
     "claim.recorded", "command.ended", "command.started", "evidence.recorded", "file.changed",  "message.added",
@@ -117,8 +119,9 @@ struct RunJudge::State {
   std::set<std::string, std::less<>> said_since;  // claims since the newest fact
   std::string last_text;                          // the newest message of the agent
   std::int64_t last_seq = 0;
-  std::vector<std::size_t> absent;  // claims of actions without a call
-  std::uint64_t facts_said = 0;     // number of the history's facts at that time
+  std::vector<Open> absent;      // claims without an event that concerns them
+  std::size_t acts = 0;          // number of claims of actions
+  std::uint64_t facts_said = 0;  // number of the history's facts at that time
 };
 
 // Rules by the checks and files, and on actions by the ledger of calls. A claim of a commit or the like must agree with
@@ -173,13 +176,14 @@ bool RunJudge::State::is_repeated(std::string_view quote, const Said& said) {
 
 void RunJudge::State::add_claim(std::int64_t seq, std::string_view quote, const Said& said) {
   if (is_repeated(quote, said)) return;
-  if (claims.size() >= claims_max) {
+  if (claims.size() >= claims_max || (said.act && acts >= acts_judged_max)) {
     ++left_out;
     return;
   }
+  acts += said.act ? 1U : 0U;
   Ruling ruling = rule(said);
   if (ruling.no_claim) return;
-  if (ruling.absent) absent.push_back(claims.size());
+  if (ruling.absent) absent.push_back({claims.size(), said});
   claims.push_back({.seq = seq,
                     .quote = preview(quote, quote_bytes_max),
                     .kind = name_of(said.kind),
@@ -394,9 +398,10 @@ void RunJudge::State::add_evidence(const Event& event) {
 void RunJudge::State::judge_open() {
   std::deque<Open> still;
   for (Open& one : open) {
-    Ruling ruling = rule(one.said);
-    const bool may_contradict = one.said.kind != Kind::action;
-    if (ruling.verdict == Verdict::supported || (ruling.verdict == Verdict::contradicted && may_contradict)) {
+    // Claims of actions are judged again at the end of the run.
+    if (one.said.kind == Kind::action) continue;
+    Ruling ruling = history.judge(one.said);
+    if (ruling.verdict == Verdict::supported || ruling.verdict == Verdict::contradicted) {
       Claim& claim = claims[one.index];
       claim.verdict = ruling.verdict;
       claim.evidence_seq = ruling.seq;
@@ -498,7 +503,9 @@ void RunJudge::State::judge_last_text() {
     return claim.seq == last_seq && claim.verdict == Verdict::contradicted;
   });
   if (contradicted || claims.size() >= claims_max || told.in(last_text)) return;
+  std::size_t left = sentences_compared_max;
   for (const Sentence& sentence : sentences_of(last_text)) {
+    if (left-- == 0) return;
     if (sentence.question || open_mood.in(sentence.masked)) continue;
     const auto ruling = ledger.hidden_failure(sentence.text);
     if (!ruling) continue;
@@ -517,8 +524,15 @@ void RunJudge::State::judge_last_text() {
 void RunJudge::State::settle() {
   if (ledger.is_empty()) return;
   judge_last_text();
-  for (const std::size_t index : absent) {
-    if (claims[index].verdict == Verdict::unsupported) claims[index].verdict = Verdict::contradicted;
+  for (const Open& one : absent) {
+    Claim& claim = claims[one.index];
+    if (claim.verdict != Verdict::unsupported) continue;
+    // The call may follow the sentence that announces it as done.
+    const Ruling ruling = one.said.kind == Kind::action ? rule(one.said) : Ruling{};
+    claim.verdict = ruling.verdict == Verdict::supported ? Verdict::supported : Verdict::contradicted;
+    if (ruling.verdict != Verdict::supported) continue;
+    claim.evidence_seq = ruling.seq;
+    claim.why = ruling.why + ", after the claim";
   }
 }
 

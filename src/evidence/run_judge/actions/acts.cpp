@@ -255,6 +255,8 @@ bool is_no_act(const Sentence& sentence, const Hit& hit, const Act& act) {
                                         [](const std::string& noun) { return effects_of_noun(noun) != 0; });
     if (!known_noun) return true;
   }
+  static const Pattern planned(R"(^\s+to\s+(?:depart|arrive|leave|return|start|begin|be|end|take|land|run|expire)\b)");
+  if (!hit.active && planned.in(masked.substr(hit.end, 20))) return true;
   static const Pattern nothing(R"(^\s+(?:no|nothing|none|neither)\b)");
   if (nothing.in(masked.substr(hit.end, 12))) return true;
   const std::string_view object = masked.substr(hit.end, 40);

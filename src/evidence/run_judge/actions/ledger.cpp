@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/text.hpp"
 #include "evidence/run_judge/actions/match.hpp"
@@ -33,7 +34,7 @@ std::vector<const Action*> Ledger::matching(const Act& act) const {
     });
     // A booking or a cancellation includes its payment.
     const bool payment =
-        !act.active && (act.effects & pays) != 0 && succeeded(action) && !action.call.edits && has_payment(action);
+        !act.active && (act.effects & pays) != 0 && succeeded(action) && !action.call.edits && action.payment;
     if (action.call.opaque) {
       found.push_back(&action);
       continue;
@@ -69,12 +70,11 @@ const Action* Ledger::chosen(const Act& act, const std::vector<const Action*>& m
 }
 
 bool Ledger::is_linked(const std::string& name, const Action& action) const {
-  const std::vector<Value> ids = targets_of(action);
   for (const auto* kept : {&reads_, &actions_}) {
     for (const Action& other : *kept) {
-      if (!has(other.pool, name)) continue;
-      for (const Value& id : ids) {
-        if (in_one_record(other, name, plain(id.text))) return true;
+      if (!has_words(other, name)) continue;
+      for (const Value& id : action.targets) {
+        if (in_one_record(other, name, id.plain)) return true;
       }
     }
   }
@@ -86,7 +86,7 @@ bool Ledger::is_seen(const Value& value) const {
   if (has(user_text_, text)) return true;
   for (const auto* kept : {&reads_, &actions_}) {
     for (const Action& action : *kept) {
-      if (has(action.pool, text) || has(action.call.pool, text) || has_value(action, value)) return true;
+      if (has_words(action, text) || has_value(action, value)) return true;
     }
   }
   return false;
@@ -143,12 +143,12 @@ int times(const std::vector<Scalar>& scalars, std::string_view key) {
 }
 
 // Returns the scalar of a later result with another value of the same member.
-const Scalar* changed_member(const Action& chosen, const Action& later, int record) {
+const Scalar* changed_member(const Action& chosen, const std::vector<Scalar>& later, int record) {
   for (const Scalar& asked : chosen.call.arguments) {
     if (is_free_text(asked.key) || asked.text.size() > 100 || times(chosen.call.arguments, asked.key) != 1) continue;
     const Scalar* found = nullptr;
     int count = 0;
-    for (const Scalar& scalar : later.scalars) {
+    for (const Scalar& scalar : later) {
       if (scalar.key != asked.key || (record >= 0 && scalar.record != record)) continue;
       found = &scalar;
       ++count;
@@ -161,7 +161,7 @@ const Scalar* changed_member(const Action& chosen, const Action& later, int reco
 std::optional<Ruling> unlike_read(const Act& act, const Action& chosen, const std::vector<Value>& targets,
                                   const Action& read) {
   const bool asked = std::any_of(targets.begin(), targets.end(), [&](const Value& id) {
-    return holds(read.call.slots, id) || has(read.call.pool, plain(id.text));
+    return holds(read.call.slots, id) || has(read.call.pool, id.plain);
   });
   const bool same_args =
       (act.effects & deploys) != 0 &&
@@ -172,7 +172,7 @@ std::optional<Ruling> unlike_read(const Act& act, const Action& chosen, const st
   int record = -1;
   for (const Scalar& scalar : read.scalars) {
     for (const Value& id : targets) {
-      if (record < 0 && plain(scalar.text) == plain(id.text)) record = scalar.record;
+      if (record < 0 && scalar.plain == id.plain) record = scalar.record;
     }
   }
   if (record < 0 && !asked && !same_args) return std::nullopt;
@@ -190,7 +190,7 @@ std::optional<Ruling> unlike_read(const Act& act, const Action& chosen, const st
         is_excluded_by(act, status) && !names_verb(plain(status), act.verb))
       return ruling(scalar.key, scalar.text);
   }
-  if (const Scalar* const other = changed_member(chosen, read, record)) return ruling(other->key, other->text);
+  if (const Scalar* const other = changed_member(chosen, read.scalars, record)) return ruling(other->key, other->text);
   return std::nullopt;
 }
 
@@ -198,33 +198,22 @@ std::optional<Ruling> unlike_read(const Act& act, const Action& chosen, const st
 
 // Compares the action with what later calls did and showed.
 std::optional<Ruling> Ledger::unlike_later(const Act& act, const Action& chosen) const {
-  const std::vector<Value> targets = targets_of(chosen);
-  const auto undoing = [](const Action& action) {
-    static const Pattern words(R"(\b(?:cancel|delete|void|revoke|rollback|roll|revert|undo|reset|remove|refund)\b)");
-    return words.in(" " + joined(action.call.words, " ") + " ");
-  };
+  const std::vector<Value>& targets = chosen.targets;
+  std::int64_t next = std::numeric_limits<std::int64_t>::max();  // the next call with the same target
   for (const Action& later : actions_) {
-    if (undoing(chosen)) break;
-    if (later.seq <= chosen.seq || !succeeded(later) || later.call.edits) continue;
+    if (later.seq <= chosen.seq) continue;
     const bool shared = is_same_target(chosen, later);
+    if (shared) next = std::min(next, later.seq);
+    if (chosen.call.undoing || !succeeded(later) || later.call.edits) continue;
     const Effects same = chosen.call.effects & later.call.effects;
     const bool code = (chosen.call.effects & (commits | pushes | deploys | merges)) != 0 &&
                       (later.call.effects & undoes) != 0 && (act.effects & (commits | pushes | deploys | merges)) != 0;
-    if (undoing(later) && !act.tells_undoing && (act.effects & pays) == 0 &&
+    if (later.call.undoing && !act.tells_undoing && (act.effects & pays) == 0 &&
         ((shared && (later.call.effects & (cancels | undoes)) != 0) || code))
       return contradicted(later,
                           fmt::format("{} at seq {} undid the call at seq {}", later.call.name, later.seq, chosen.seq));
     if (shared && same != 0 && later.receipt == Receipt::done && later.call.name == chosen.call.name) {
-      if (const Scalar* const other = changed_member(chosen,
-                                                     Action{.seq = 0,
-                                                            .call = {},
-                                                            .receipt = {},
-                                                            .status = {},
-                                                            .scalars = later.call.arguments,
-                                                            .records = {},
-                                                            .slots = {},
-                                                            .pool = {}},
-                                                     -1);
+      if (const Scalar* const other = changed_member(chosen, later.call.arguments, -1);
           other != nullptr && !has(plain(act.clause), plain(other->text)) && (act.effects & updates) != 0 &&
           (act.effects & creates) == 0)
         return contradicted(later, fmt::format("the later call of {} at seq {} set {} to {}", later.call.name,
@@ -232,11 +221,7 @@ std::optional<Ruling> Ledger::unlike_later(const Act& act, const Action& chosen)
     }
   }
   for (const Action& read : reads_) {
-    if (read.seq <= chosen.seq) continue;
-    const bool acted = std::any_of(actions_.begin(), actions_.end(), [&](const Action& between) {
-      return between.seq > chosen.seq && between.seq < read.seq && is_same_target(chosen, between);
-    });
-    if (acted) continue;
+    if (read.seq <= chosen.seq || read.seq > next) continue;
     const auto ruling = unlike_read(act, chosen, targets, read);
     // A later read may show that the action took effect after all.
     const bool later_good =
@@ -290,7 +275,7 @@ Ruling Ledger::outcome(const Act& act, const std::vector<const Action*>& matchin
     for (const Action* action : matching) {
       const bool again = std::any_of(matching.begin(), matching.end(), [&](const Action* other) {
         return other->seq > action->seq && succeeded(*other) &&
-               (is_same_target(*action, *other) || targets_of(*action).empty());
+               (is_same_target(*action, *other) || action->targets.empty());
       });
       if (action->receipt == Receipt::failed && !again && !already(*action) && !action->call.edits)
         return contradicted(*action, fmt::format("the call of {} at seq {} failed", action->call.name, action->seq));

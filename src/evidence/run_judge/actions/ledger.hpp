@@ -20,9 +20,12 @@
 
 namespace muniment::evidence::run_judge {
 
-inline constexpr std::size_t actions_kept_max = 512;     // the newest calls that act
-inline constexpr std::size_t reads_kept_max = 256;       // the newest results that only show
-inline constexpr std::size_t pool_bytes_max = 16 << 10;  // text of a call or a result that is compared
+inline constexpr std::size_t actions_kept_max = 256;    // the newest calls that act
+inline constexpr std::size_t reads_kept_max = 128;      // the newest results that only show
+inline constexpr std::size_t pool_bytes_max = 8 << 10;  // text of a call or a result that is compared
+
+inline constexpr std::size_t slots_max = 128;  // values of a call or a result
+inline constexpr std::size_t targets_max = 8;
 
 // A value of a call, with the name of its member.
 struct Slot {
@@ -43,7 +46,9 @@ struct ToolCall {
   std::string title;               // plain text of the words
   std::vector<Scalar> arguments;
   std::vector<Slot> slots;
-  std::string pool;  // plain text of the name and the arguments
+  std::string pool;      // plain text of the name and the arguments
+  bool undoing = false;  // its name says that it undoes another call
+  std::size_t list = 1;  // number of items of its longest list
 };
 
 // `line`: the command line of a shell.
@@ -57,8 +62,11 @@ struct Action {
   std::string status;
   std::vector<Scalar> scalars;
   Records records;
-  std::vector<Slot> slots;  // of the result
-  std::string pool;         // plain text of the result
+  std::vector<Slot> slots;           // of the result
+  std::string pool;                  // plain text of the result
+  bool payment = false;              // it has an amount or a means of payment
+  std::vector<Value> targets{};      // ids of the target, at most targets_max
+  std::vector<std::size_t> words{};  // sorted hashes of the words of both texts
 };
 
 class Ledger {

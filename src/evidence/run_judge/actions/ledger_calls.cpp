@@ -1,9 +1,11 @@
 // Classifies calls by the words of their names, their paths, their statements and their command lines.
 #include <algorithm>
 #include <cctype>
+#include <functional>
+#include <map>
 
 #include "base/text.hpp"
-#include "evidence/run_judge/actions/ledger.hpp"
+#include "evidence/run_judge/actions/match.hpp"
 #include "evidence/run_judge/shell_text.hpp"
 #include "evidence/run_judge/words.hpp"
 
@@ -68,7 +70,6 @@ bool is_id_key(std::string_view key) {
 }
 
 std::vector<Slot> slots_of(const std::vector<Scalar>& scalars) {
-  constexpr std::size_t slots_max = 512;
   std::vector<Slot> slots;
   for (const Scalar& scalar : scalars) {
     if (slots.size() >= slots_max) break;
@@ -78,6 +79,7 @@ std::vector<Slot> slots_of(const std::vector<Scalar>& scalars) {
       value.type = Value::Type::id;
       value.text = plain(scalar.text).substr(1);
       value.text.pop_back();
+      value.plain = plain(value.text);
       values.push_back(std::move(value));
     }
     for (Value& value : values) {
@@ -244,7 +246,29 @@ ToolCall tool_call(std::string_view name, const json::Value& arguments, std::str
   return call;
 }
 
+namespace {
+
+void add_hashes(std::vector<std::size_t>& hashes, std::string_view text) {
+  for (std::size_t at = 1; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (end > at) hashes.push_back(std::hash<std::string_view>()(text.substr(at, end - at)));
+    at = end + 1;
+  }
+}
+
+std::size_t longest_list(const std::vector<Scalar>& scalars) {
+  std::map<std::string_view, std::size_t> counts;
+  std::size_t longest = 1;
+  for (const Scalar& scalar : scalars) longest = std::max(longest, ++counts[scalar.key]);
+  return longest;
+}
+
+}  // namespace
+
 void Ledger::add(Action action) {
+  static const Pattern undoing(R"(\b(?:cancel|delete|void|revoke|rollback|roll|revert|undo|reset|remove|refund)\b)");
+  action.call.undoing = undoing.in(joined(action.call.words, " "));
+  action.call.list = longest_list(action.call.arguments);
   ++calls_;
   action.slots = slots_of(action.scalars);
   if (action.pool.size() > pool_bytes_max) {
@@ -257,6 +281,11 @@ void Ledger::add(Action action) {
     for (Value& value : values_in(action.pool)) action.slots.push_back({"", std::move(value)});
   }
   action.pool = action.scalars.empty() ? plain(action.pool) : std::move(pool);
+  action.payment = has_payment(action);
+  action.targets = targets_of(action);
+  add_hashes(action.words, action.call.pool);
+  add_hashes(action.words, action.pool);
+  std::sort(action.words.begin(), action.words.end());
   const bool reads = action.call.effects == 0 && !action.call.opaque;
   std::deque<Action>& kept = reads ? reads_ : actions_;
   kept.push_back(std::move(action));

@@ -2,6 +2,8 @@
 #include "evidence/run_judge/actions/match.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "base/text.hpp"
 #include "evidence/run_judge/words.hpp"
@@ -35,7 +37,7 @@ bool shares_thing(const Act& act, const Action& action) {
     static const Pattern request(R"( (?:pr|prs|pull|mr|merge request) )");
     if (thing == request_thing && request.in(action.call.pool)) return true;
     strict = strict || thing == request_thing;
-    if (has(action.call.pool, word_in_pool(noun)) || has(action.pool, word_in_pool(noun))) return true;
+    if (has_words(action, word_in_pool(noun))) return true;
     for (const auto* things : {&action.call.things, &action.call.member_things}) {
       for (const int own : *things) {
         if (own == thing || own == general_thing) return true;
@@ -57,10 +59,20 @@ bool holds(const std::vector<Slot>& slots, const Value& value) {
   return std::any_of(slots.begin(), slots.end(), [&](const Slot& slot) { return is_same(slot.value, value); });
 }
 
+// Returns whether a plain text is in the call or in its result. Most texts are excluded by the hash of a word.
+bool has_words(const Action& action, std::string_view text) {
+  for (std::size_t at = 1; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::size_t hash = std::hash<std::string_view>()(text.substr(at, end - at));
+    if (!std::binary_search(action.words.begin(), action.words.end(), hash)) return false;
+    at = end + 1;
+  }
+  return has(action.call.pool, text) || has(action.pool, text);
+}
+
 bool has_value(const Action& action, const Value& value) {
   if (value.type == Type::name || value.type == Type::id || value.type == Type::email) {
-    const std::string text = plain(value.text);
-    if (has(action.call.pool, text) || has(action.pool, text)) return true;
+    if (has_words(action, value.plain)) return true;
   }
   return holds(action.call.slots, value) || holds(action.slots, value);
 }
@@ -98,12 +110,14 @@ std::vector<Value> targets_of(const Action& action) {
   };
   add(action.call.slots);
   add(action.slots);
-  return targets.empty() ? owners : targets;
+  if (targets.empty()) targets = std::move(owners);
+  if (targets.size() > targets_max) targets.resize(targets_max);
+  return targets;
 }
 
 bool is_same_target(const Action& a, const Action& b) {
-  const std::vector<Value> ours = targets_of(a);
-  return std::any_of(ours.begin(), ours.end(), [&](const Value& value) { return holds(b.call.slots, value); });
+  return std::any_of(a.targets.begin(), a.targets.end(),
+                     [&](const Value& value) { return holds(b.call.slots, value); });
 }
 
 Ruling contradicted(const Action& action, std::string why) {
@@ -115,26 +129,34 @@ bool already(const Action& action) {
   return known.in(action.pool) || known.in(action.status);
 }
 
-// Returns the member of the record that names the object: the direct texts of an object.
-bool record_has(const Action& action, int record, std::string_view text, bool direct) {
+// Returns whether the record contains the other one, or is the same.
+bool is_inside(const Action& action, int inner, int outer) {
+  while (inner != outer && inner >= 0) inner = action.records.parents[static_cast<std::size_t>(inner)];
+  return inner == outer;
+}
+
+// Returns the scalars that contain a plain text.
+std::vector<const Scalar*> scalars_with(const Action& action, std::string_view text) {
+  constexpr std::size_t scalars_found_max = 16;
+  std::vector<const Scalar*> found;
+  if (!has_words(action, text)) return found;
   for (const Scalar& scalar : action.scalars) {
-    int at = scalar.record;
-    while (!direct && at != record && at >= 0) at = action.records.parents[static_cast<std::size_t>(at)];
-    if (at == record && has(plain(scalar.text), text)) return true;
+    if (found.size() < scalars_found_max && has(scalar.plain, text)) found.push_back(&scalar);
   }
-  return false;
+  return found;
 }
 
 // Returns whether a record contains both, one of them as its own member.
 bool in_one_record(const Action& action, const std::string& a, const std::string& b) {
-  if (!has(action.pool, a) || !has(action.pool, b)) return false;
-  if (action.scalars.empty()) return true;
-  for (int record = 0; record < static_cast<int>(action.records.parents.size()); ++record) {
-    if ((record_has(action, record, a, true) && record_has(action, record, b, false)) ||
-        (record_has(action, record, b, true) && record_has(action, record, a, false)))
-      return true;
-  }
-  return false;
+  if (action.scalars.empty()) return has(action.pool, a) && has(action.pool, b);
+  const std::vector<const Scalar*> ones = scalars_with(action, a);
+  if (ones.empty()) return false;
+  const std::vector<const Scalar*> others = scalars_with(action, b);
+  return std::any_of(ones.begin(), ones.end(), [&](const Scalar* one) {
+    return std::any_of(others.begin(), others.end(), [&](const Scalar* other) {
+      return is_inside(action, one->record, other->record) || is_inside(action, other->record, one->record);
+    });
+  });
 }
 
 // Returns the form of an id: "a9.9" for "v12.4".

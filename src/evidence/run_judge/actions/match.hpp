@@ -16,6 +16,8 @@ bool names_verb(std::string_view pool, const std::string& verb);
 bool shares_thing(const Act& act, const Action& action);
 bool has_payment(const Action& action);
 bool holds(const std::vector<Slot>& slots, const Value& value);
+// Returns whether a plain text is in the call or in its result.
+bool has_words(const Action& action, std::string_view text);
 bool has_value(const Action& action, const Value& value);
 // Returns whether the call has an id or a date of the sentence.
 bool is_about(const Act& act, const Action& action);
@@ -27,8 +29,10 @@ std::vector<Value> targets_of(const Action& action);
 bool is_same_target(const Action& a, const Action& b);
 Ruling contradicted(const Action& action, std::string why);
 bool already(const Action& action);
-// Returns the member of the record that names the object: the direct texts of an object.
-bool record_has(const Action& action, int record, std::string_view text, bool direct);
+// Returns whether the record contains the other one, or is the same.
+bool is_inside(const Action& action, int inner, int outer);
+// Returns the scalars that contain a plain text.
+std::vector<const Scalar*> scalars_with(const Action& action, std::string_view text);
 // Returns whether a record contains both, one of them as its own member.
 bool in_one_record(const Action& action, const std::string& a, const std::string& b);
 // Returns the form of an id: "a9.9" for "v12.4".

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <set>
 
 #include "base/text.hpp"
@@ -190,27 +191,29 @@ std::optional<Ruling> Ledger::id_mismatch(const Value& value, const Act& act, co
 // A name that the run knows from the record of another object is the name of another target.
 std::optional<Ruling> Ledger::name_mismatch(const Act& act, const std::vector<const Action*>& matching,
                                             const Action& chosen) const {
-  const std::vector<Value> ids = targets_of(chosen);
   for (const Value& name : act.names) {
     const bool known = std::any_of(matching.begin(), matching.end(), [&](const Action* action) {
       return has_value(*action, name) || is_linked(name.text, *action);
     });
     if (known) continue;
+    std::set<std::string, std::less<>> keys;  // members that have the name in other records
     for (const Action& read : reads_) {
-      for (const Scalar& scalar : read.scalars) {
-        if (plain(scalar.text) != name.text) continue;
-        // The same member names another object that the call's id belongs to.
-        for (const Action& about : reads_) {
-          for (const Scalar& own : about.scalars) {
-            if (own.key != scalar.key || plain(own.text) == name.text) continue;
-            const bool linked = std::any_of(ids.begin(), ids.end(), [&](const Value& id) {
-              return record_has(about, own.record, plain(id.text), false);
-            });
-            if (linked)
-              return contradicted(
-                  chosen, fmt::format("the call of {} at seq {} concerns {}, not {}", chosen.call.name, chosen.seq,
-                                      preview(own.text, 40), preview(name.text.substr(1), 40)));
-          }
+      for (const Scalar* scalar : scalars_with(read, name.text)) {
+        if (scalar->plain == name.text) keys.insert(scalar->key);
+      }
+    }
+    for (const Action& about : reads_) {
+      if (keys.empty()) break;
+      for (const Value& id : chosen.targets) {
+        for (const Scalar* own : scalars_with(about, id.plain)) {
+          // The same member of the record of the call's id has another name.
+          const auto other = std::find_if(about.scalars.begin(), about.scalars.end(), [&](const Scalar& scalar) {
+            return scalar.record == own->record && keys.contains(scalar.key) && scalar.plain != name.text;
+          });
+          if (other != about.scalars.end())
+            return contradicted(
+                chosen, fmt::format("the call of {} at seq {} concerns {}, not {}", chosen.call.name, chosen.seq,
+                                    preview(other->text, 40), preview(name.text.substr(1), 40)));
         }
       }
     }
@@ -356,19 +359,13 @@ std::optional<Ruling> Ledger::count_mismatch(const Act& act, const std::vector<c
       if (scalar.number && counts.in(scalar.key)) counted = std::strtod(scalar.text.c_str(), nullptr);
     }
     if (counted && static_cast<std::int64_t>(*counted) == *act.count) return std::nullopt;
-    std::size_t longest = 0;
-    for (const Scalar& scalar : action->call.arguments) {
-      const auto same = std::count_if(action->call.arguments.begin(), action->call.arguments.end(),
-                                      [&](const Scalar& one) { return one.key == scalar.key; });
-      longest = std::max(longest, static_cast<std::size_t>(same));
-    }
     if (counted) {
       if (static_cast<std::int64_t>(*counted) < *act.count && matching.size() == 1)
         return contradicted(*action, fmt::format("the receipt of {} at seq {} counts {}, not {}", action->call.name,
                                                  action->seq, *counted, *act.count));
       single += static_cast<std::int64_t>(*counted);
     } else {
-      single += static_cast<std::int64_t>(std::max<std::size_t>(longest, 1));
+      single += static_cast<std::int64_t>(action->call.list);
     }
   }
   if (last == nullptr || single >= *act.count) return std::nullopt;

@@ -31,14 +31,19 @@ void collect(std::vector<Scalar>& scalars, Records& records, const json::Value& 
     case json::Kind::string: {
       std::string text = value.string_or("");
       if (text.size() > scalar_bytes_max) text.resize(scalar_bytes_max);
-      scalars.push_back(
-          {.key = std::string(key), .text = std::move(text), .record = record, .depth = depth, .number = false});
+      scalars.push_back({.key = std::string(key),
+                         .text = text,
+                         .plain = plain(text),
+                         .record = record,
+                         .depth = depth,
+                         .number = false});
       return;
     }
     case json::Kind::number:
     case json::Kind::boolean:
       scalars.push_back({.key = std::string(key),
                          .text = std::string(value.source()),
+                         .plain = plain(value.source()),
                          .record = record,
                          .depth = depth,
                          .number = value.kind() == json::Kind::number});

@@ -22,7 +22,8 @@ inline constexpr std::size_t receipt_bytes_max = 64 << 10;  // a longer result i
 struct Scalar {
   std::string key;  // in lower case; an item of a list has the key of the list
   std::string text;
-  int record = -1;  // number of the object that contains it; -1: none
+  std::string plain;  // plain(text)
+  int record = -1;    // number of the object that contains it; -1: none
   int depth = 0;
   bool number = false;
 };

@@ -116,6 +116,7 @@ class Finder {
       value.type = Type::id;
       value.own_mark = true;
     }
+    for (Value& value : found_) value.plain = run_judge::plain(value.text);
     std::sort(found_.begin(), found_.end(), [](const Value& a, const Value& b) { return a.begin < b.begin; });
     return std::move(found_);
   }
@@ -253,6 +254,7 @@ std::vector<Value> names_in(std::string_view sentence) {
     Value value;
     value.type = Type::name;
     value.text = plain(text);
+    value.plain = value.text;
     value.begin = begin;
     names.push_back(std::move(value));
   }
@@ -280,7 +282,7 @@ bool is_same(const Value& a, const Value& b) {
     const std::string_view longer = a.text.size() < b.text.size() ? b.text : a.text;
     const bool hash =
         shorter.size() >= hash_bytes && shorter.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-    return a.text == b.text || plain(a.text) == plain(b.text) || (hash && longer.starts_with(shorter));
+    return a.text == b.text || a.plain == b.plain || (hash && longer.starts_with(shorter));
   }
   return a.type == b.type && a.text == b.text;
 }

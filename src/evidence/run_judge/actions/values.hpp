@@ -14,6 +14,7 @@ inline constexpr std::size_t values_max = 128;  // values of a text
 struct Value {
   enum class Type : std::uint8_t { date, time, money, percent, number, email, id, name };
   Type type = Type::name;
+  std::string plain;  // plain(text)
   std::string text;   // the value as written, in lower case
   double number = 0;  // money, percent and number; a time: minutes since midnight
   int year = 0;       // of a date; 0: not named
