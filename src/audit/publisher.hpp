@@ -41,8 +41,8 @@ struct Published {
 
 class Publisher {
  public:
-  // The log must have been compared with the last signed checkpoint (daemon/start/log_start.hpp). Errors: those of the keys
-  // and the folders.
+  // The log must have been compared with the last signed checkpoint (daemon/start/log_start.hpp). Errors: those of the
+  // keys and the folders.
   static Result<std::unique_ptr<Publisher>> open(PublisherOptions options, Clock& clock, store::Appender& appender,
                                                  const store::Tail& tail);
   ~Publisher();

@@ -196,10 +196,11 @@ class Programs(EvidenceCase):
     def test_a_committed_script_is_as_it_was(self) -> None:
         self.script("runtests.py", "import sys, unittest\nunittest.main(module=None, argv=['x', 'discover'])\n")
         self.commit("a script")
-        self.open()
+        self.open("Make the tests pass")
         status, evidence, said = self.exec("python3", "runtests.py")
         self.assertEqual(status, 0, said)
-        self.assertEqual(self.complete(evidence).returncode, 0)
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 0, done.stdout + said)
 
     def test_a_part_that_the_task_names(self) -> None:
         self.open("Make test_small_numbers pass")

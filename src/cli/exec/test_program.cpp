@@ -24,15 +24,21 @@ struct Variable {
   std::string_view contains;  // alternatives, separated by spaces; empty: any value
 };
 constexpr std::array variables{
-    Variable{"LD_PRELOAD", ""},       Variable{"LD_AUDIT", ""},
-    Variable{"BASH_ENV", ""},         Variable{"BASH_FUNC_*", ""},
-    Variable{"PYTEST_ADDOPTS", ""},   Variable{"PYTEST_PLUGINS", ""},
-    Variable{"PYTHONHOME", ""},       Variable{"GTEST_FILTER", ""},
-    Variable{"RUBYOPT", "-r"},        Variable{"PERL5OPT", "-M -m"},
+    Variable{"LD_PRELOAD", ""},
+    Variable{"LD_AUDIT", ""},
+    Variable{"BASH_ENV", ""},
+    Variable{"BASH_FUNC_*", ""},
+    Variable{"PYTEST_ADDOPTS", ""},
+    Variable{"PYTEST_PLUGINS", ""},
+    Variable{"PYTHONHOME", ""},
+    Variable{"GTEST_FILTER", ""},
+    Variable{"RUBYOPT", "-r"},
+    Variable{"PERL5OPT", "-M -m"},
     Variable{"NODE_OPTIONS", "--require -r --import --loader --experimental-loader --test-name-pattern"},
     Variable{"GOFLAGS", "-run -skip -exec -toolexec -short -overlay"},
     Variable{"MAKEFLAGS", "-f -i -n -t --eval --ignore-errors --just-print --touch"},
-    Variable{"CTEST_*", "-E -R -L"},  Variable{"JEST_*", "-t"},
+    Variable{"CTEST_*", "-E -R -L"},
+    Variable{"JEST_*", "-t"},
 };
 
 bool contains_word(std::string_view value, std::string_view words) {
@@ -162,7 +168,8 @@ class Examination {
       rest.remove_prefix(std::min(part.size() + 1, rest.size()));
     }
     for (const std::string& folder : folders) {
-      for (const std::string& name : {kind_.name, "_" + kind_.name, std::string("sitecustomize"), std::string("usercustomize")}) {
+      for (const std::string& name :
+           {kind_.name, "_" + kind_.name, std::string("sitecustomize"), std::string("usercustomize")}) {
         for (const std::string& file : {folder + "/" + name + ".py", folder + "/" + name + "/__init__.py"}) {
           std::error_code failed;
           if (fs::exists(file, failed)) return fmt::format("the file {} takes the place of the module {}", file, name);

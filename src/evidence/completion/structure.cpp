@@ -239,9 +239,10 @@ class Structure {
     Profile named;
     cover(named, selection.names, case_.terms);
     if (named.covered_specific > 0) return;
-    weaken(Code::selection, fmt::format("Weak evidence: the command line ran only a part of the tests (`{}`). Run all of "
-                                        "them, or name the part in the text of a task.",
-                                        preview(selection.argument, 200)));
+    weaken(Code::selection,
+           fmt::format("Weak evidence: the command line ran only a part of the tests (`{}`). Run all of "
+                       "them, or name the part in the text of a task.",
+                       preview(selection.argument, 200)));
   }
 
   void check_tree(const Command& command) {

@@ -373,12 +373,14 @@ constexpr std::array selectors{
              "--skip --test --lib --bin --bins --example --examples -p --package --exclude -E --filter-expr "
              "--filterset --partition",
              Operands::any},
-    Selector{"jest vitest mocha ava jasmine karma tap tape npm yarn pnpm bun",
-             "-t -g -f -i -o --testNamePattern --testPathPattern --testPathPatterns --testPathIgnorePatterns --onlyChanged "
-             "--onlyFailures --findRelatedTests --grep --fgrep --invert --exclude --changed --shard --config -c",
-             Operands::any},
+    Selector{
+        "jest vitest mocha ava jasmine karma tap tape npm yarn pnpm bun",
+        "-t -g -f -i -o --testNamePattern --testPathPattern --testPathPatterns --testPathIgnorePatterns --onlyChanged "
+        "--onlyFailures --findRelatedTests --grep --fgrep --invert --exclude --changed --shard --config -c",
+        Operands::any},
     Selector{"node", "--test-name-pattern --test-skip-pattern --test-only --test-shard", Operands::none},
-    Selector{"mvn mvnw", "-Dtest -Dit.test -Dgroups -DexcludedGroups -pl --projects -Dsurefire.excludes", Operands::none},
+    Selector{"mvn mvnw", "-Dtest -Dit.test -Dgroups -DexcludedGroups -pl --projects -Dsurefire.excludes",
+             Operands::none},
     Selector{"gradle gradlew", "--tests -x --exclude-task", Operands::none},
     Selector{"dotnet", "--filter", Operands::none},
     Selector{"rspec", "-e -t -P --example --tag --only-failures --pattern --exclude-pattern", Operands::nested},
@@ -388,7 +390,8 @@ constexpr std::array selectors{
     Selector{"tox nox", "-e -s -k", Operands::none},
     Selector{"meson", "--suite --no-suite", Operands::any},
     Selector{"bazel", "--test_filter --test_tag_filters", Operands::none},
-    Selector{"behave robot cucumber behat", "-n -t -i -e --tags --name --test --suite --include --exclude", Operands::nested}};
+    Selector{"behave robot cucumber behat", "-n -t -i -e --tags --name --test --suite --include --exclude",
+             Operands::nested}};
 
 // Values of options that leave every test in: `-p no:cacheprovider`.
 constexpr std::array<std::string_view, 3> harmless_values{"no:cacheprovider", "no:warnings", "no:randomly"};
@@ -446,7 +449,8 @@ Selection selection_of(const CommandKind& kind) {
         continue;
       }
       const std::size_t equals = word.find('=');
-      const bool attached = equals == std::string::npos && word.size() > 2 && word[1] != '-' && !holds_word(row->options, word);
+      const bool attached =
+          equals == std::string::npos && word.size() > 2 && word[1] != '-' && !holds_word(row->options, word);
       const std::string option = word.substr(0, attached ? 2 : equals);
       const std::string value = attached                      ? word.substr(2)
                                 : equals != std::string::npos ? word.substr(equals + 1)

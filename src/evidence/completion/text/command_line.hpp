@@ -26,9 +26,9 @@ struct CommandKind {
   std::string name;  // name of the classified program, as in the command
   bool masked =
       false;  // the exit status of the command is not that of the program: `pytest || true`, `pytest | tee log`
-  bool mentions_runner = false;  // a word of the command is the name of a runner
+  bool mentions_runner = false;        // a word of the command is the name of a runner
   std::vector<std::string> arguments;  // of the classified program
-  bool direct = true;            // no other command of a script can have written its output or set its status
+  bool direct = true;                  // no other command of a script can have written its output or set its status
 };
 
 // `runners`: additional programs that run tests, by path, by base name, or with their first arguments ("make
