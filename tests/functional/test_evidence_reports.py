@@ -50,5 +50,37 @@ class Totals(Reports):
         self.assert_completes(evidence)
 
 
+@unittest.skipUnless((CASES / "junit-characters").is_dir(), "no ../shared/cases/junit-characters")
+class Characters(Reports):
+    def test_reports_in_other_encodings_and_with_control_characters_are_read(self) -> None:
+        self.open()
+        for name in ("esc-reference", "leading-blank-line", "windows-1252"):
+            with self.subTest(name):
+                status, evidence, said = self.pytest_writes(CASES / f"junit-characters/{name}.xml")
+                self.assertEqual(status, 0, said)
+                self.assertIn("2 of 2 tests passed", said)
+
+
+@unittest.skipUnless((CASES / "sarif").is_dir(), "no ../shared/cases/sarif")
+class Scans(Reports):
+    def scan(self, name: str) -> tuple[int, str]:
+        scanner = self.program("scanner", f"cp '{CASES}/sarif/{name}.sarif' report.sarif\n")
+        done = self.muniment("exec", "--run", self.run_id, "--evidence", "static_analysis", "--task", "t1", "--report", "report.sarif", "--", scanner)
+        return done.returncode, done.stderr
+
+    def test_a_clean_scan_completes_its_task(self) -> None:
+        self.open("Make the scan of ruff clean")
+        status, said = self.scan("clean")
+        self.assertEqual(status, 0, said)
+        self.assertIn("passed: 0 findings", said)
+        self.assert_completes(self.events(types=["evidence.recorded"])[-1]["body"]["evidence_id"])
+
+    def test_a_result_has_the_level_of_the_rule_that_it_references(self) -> None:
+        self.open("Make the scan of ruff clean")
+        status, said = self.scan("rule-reference")
+        self.assertEqual(status, 1, said)
+        self.assertIn("1 error", said)
+
+
 if __name__ == "__main__":
     main()

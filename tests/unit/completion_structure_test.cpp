@@ -111,9 +111,8 @@ TEST(Structure, AReportThatTheParserRefusesIsRefusedWithItsReason) {
   const std::string suite = "<testsuite name='a' tests='1'><testcase name='t'/></testsuite>";
   const std::pair<std::string, std::string> cases[] = {
       {"<!DOCTYPE testsuite>" + suite, "document type declarations are not accepted"},
-      {"<?xml version='1.0' encoding='klingon'?>" + suite, "unknown encoding"},
-      {"<testsuite tests='1'><testcase name='\xff\xfe'/></testsuite>", "not well-formed"},
-      {std::string("<testsuite tests='1'><testcase name='a\0b'/></testsuite>", 53), "not well-formed"}};
+      {"<?xml version='1.0' encoding='klingon'?>" + suite, "the encoding \"klingon\" is not supported"},
+      {"<testsuite tests='1'><testcase name='a'</testsuite>", "not well-formed"}};
   for (const auto& [text, reason] : cases) {
     Piece piece = recorded_piece();
     piece.command->report = reports::read_report(text);

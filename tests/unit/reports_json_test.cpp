@@ -45,7 +45,25 @@ TEST(Sarif, AResultWithoutALevelHasThatOfItsRule) {
 }
 
 TEST(Sarif, AResultOfAnotherKindIsNoFinding) {
-  EXPECT_EQ(read_text(sarif("\"results\":[{\"ruleId\":\"R1\",\"kind\":\"pass\"}]")).counts, counts_of(1, 0, 0));
+  EXPECT_EQ(read_text(sarif("\"results\":[{\"ruleId\":\"R1\",\"kind\":\"pass\"}]")).counts, Counts{});
+}
+
+TEST(Sarif, ARuleIsFoundByItsReference) {
+  const std::string_view head =
+      "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\",\"rules\":["
+      "{\"id\":\"W1\"}]},\"extensions\":[{\"name\":\"x\",\"rules\":[{\"id\":\"E1\","
+      "\"guid\":\"g\",\"defaultConfiguration\":{\"level\":\"error\"}}]}]},\"results\":[";
+  for (const std::string_view result :
+       {R"({"rule":{"index":0,"toolComponent":{"index":0}}})", R"({"ruleId":"E1"})", R"({"rule":{"id":"E1"}})",
+        R"({"rule":{"guid":"g"}})", R"({"ruleId":"E1/part"})", R"({"ruleId":"E1","level":"error","suppressions":[]})",
+        R"({"ruleId":"E1","suppressions":[{"kind":"external","status":"underReview"}]})"})
+    EXPECT_EQ(read_text("\xef\xbb\xbf" + std::string(head) + std::string(result) + "]}]}").counts, counts_of(0, 1, 0))
+        << result;
+  EXPECT_EQ(read_text(std::string(head) + R"({"rule":{"index":0}}]}]})").warnings, 1);
+}
+
+TEST(Sarif, AFindingOfAnEarlierScanDoesNotCount) {
+  EXPECT_EQ(read_text(sarif("\"results\":[{\"ruleId\":\"R1\",\"baselineState\":\"absent\"}]")).counts, Counts{});
 }
 
 TEST(Sarif, ARunWithoutResultsDidNotTakePlace) {

@@ -124,6 +124,41 @@ TEST(JUnit, AByteOrderMarkAndCommentsMayPrecedeIt) {
             1);
 }
 
+TEST(Xml, CharactersThatXmlDoesNotAllowAreReplaced) {
+  for (const std::string& name : {std::string("&#x1B;[32m"), std::string("&#0;"), std::string("\xff\x80"),
+                                  std::string("a\0b", 3), std::string("\x01"), std::string("&#xFFFE;")}) {
+    const Report report = read_text(suite("tests='1'", "<testcase name='" + name + "'><failure/></testcase>"));
+    EXPECT_EQ(report.counts, counts_of(0, 1, 0)) << name;
+    EXPECT_EQ(report.problem, "") << name;
+  }
+}
+
+TEST(Xml, ADeclaredEncodingIsRead) {
+  for (const std::string_view encoding :
+       {"windows-1252", "ISO-8859-1", "iso-8859-15", "us-ascii", "UTF-16", "cp1252"}) {
+    const Report report = read_text("\n<?xml version='1.0' encoding='" + std::string(encoding) + "'?>" +
+                                    suite("tests='1'", "<testcase name='caf\xe9'><failure/></testcase>"));
+    EXPECT_EQ(report.problem, "") << encoding;
+    EXPECT_EQ(report.counts, counts_of(0, 1, 0)) << encoding;
+    if (encoding == "windows-1252") {
+      EXPECT_EQ(report.failures.at(0), "caf\u00e9");
+    }
+  }
+}
+
+TEST(Xml, Utf16IsReadWithAndWithoutAMark) {
+  const std::string text = "<?xml version='1.0' encoding='UTF-16'?>" + suite("tests='1'", "<testcase name='a'/>");
+  std::string little, big;
+  for (const char c : text) {
+    little += {c, '\0'};
+    big += {'\0', c};
+  }
+  for (const std::string& bytes : {little, big, "\xff\xfe" + little, "\xfe\xff" + big}) {
+    EXPECT_EQ(read_text(bytes).counts, counts_of(1, 0, 0));
+    EXPECT_EQ(read_text(bytes).problem, "");
+  }
+}
+
 TEST(JUnit, AnotherElementWithAPrefixOfTheNameIsNoReport) {
   EXPECT_FALSE(read_report("<testsuitesettings tests='1'/>"));
 }

@@ -9,6 +9,7 @@
 #include "evidence/completion/diff.hpp"
 #include "evidence/completion/text/blanks.hpp"
 #include "evidence/completion/text/words.hpp"
+#include "evidence/reports/tally.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
@@ -90,17 +91,10 @@ class Structure {
     } else {
       check_summary();
     }
-    if (exhibit_.outcome.failed) {
-      add(Code::tests_failed, "The evidence states a failure: \"" + exhibit_.outcome.member +
-                                  "\". Correct the fault and run the check again.");
-    }
-    if (exhibit_.outcome.disagrees) {
-      add(Code::counts_disagree,
-          "The counts of the evidence do not add up to its total. Record what the tool reported.");
-    }
+    // The daemon made the content of recorded evidence, whose report was checked above.
+    if (!exhibit_.recorded()) check_outcome();
     check_isolation();
     check_workflow();
-    if (exhibit_.outcome.no_tests) add(Code::zero_tests, no_tests_text);
     decide_strength();
   }
 
@@ -114,6 +108,18 @@ class Structure {
   void weaken(Code code, std::string text) {
     findings_.note(code, id_, text);
     if (!exhibit_.weakness) exhibit_.weakness = Weakness{code, std::move(text)};
+  }
+
+  void check_outcome() {
+    if (exhibit_.outcome.failed) {
+      add(Code::tests_failed, "The evidence states a failure: \"" + exhibit_.outcome.member +
+                                  "\". Correct the fault and run the check again.");
+    }
+    if (exhibit_.outcome.disagrees) {
+      add(Code::counts_disagree,
+          "The counts of the evidence do not add up to its total. Record what the tool reported.");
+    }
+    if (exhibit_.outcome.no_tests) add(Code::zero_tests, no_tests_text);
   }
 
   void check_command(const Command& command) {
@@ -332,7 +338,7 @@ class Structure {
     if (report.analysis) {
       if (counts.failed > 0)
         add(Code::tests_failed,
-            fmt::format("The analysis reports {} errors. Correct them and run it again.", counts.failed));
+            "The analysis reports " + reports::findings_text(report) + ". Correct the errors and run it again.");
       return;
     }
     if (!report.complete && counts.total == 0) return;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "evidence/reports/characters.hpp"
 #include "evidence/reports/lines.hpp"
 #include "evidence/reports/report.hpp"
 #include "evidence/reports/tally.hpp"
@@ -44,6 +45,8 @@ Report damaged(std::string_view format, std::string problem) {
 std::span<const Format> formats() { return format_table; }
 
 std::optional<Report> read_report(std::string_view text) {
+  const std::string decoded = without_mark(text.substr(0, report_bytes_max));
+  if (!decoded.empty() && text.size() <= report_bytes_max) text = decoded;
   // The marks are searched in the beginning of the text, up to the largest limit. A text over the limit of its format
   // is reported as damaged and not parsed.
   std::string_view readable = text.substr(0, report_bytes_max);

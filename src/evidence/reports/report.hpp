@@ -42,6 +42,7 @@ struct Report {
   std::vector<std::string> failures;  // the first failures_kept_max names of failed tests, cut at test_name_bytes_max
   std::string problem;                // one sentence if the report contradicts itself or is damaged; otherwise empty
   std::string note;                   // one sentence if its totals differ from its list, which decides; otherwise empty
+  std::int64_t warnings = 0;          // SARIF: findings of level warning; part of counts.passed
   std::int64_t flaky = 0;             // tests that passed at a later attempt; part of counts.passed
   bool unreadable = false;            // the parser stopped before the end of the text, for the reason in `problem`
 };

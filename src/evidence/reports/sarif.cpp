@@ -1,8 +1,9 @@
 // Reads SARIF 2.1.0, the format of static analysis, which lists findings instead of tests. A result of level error
-// counts as failed, a suppressed result as skipped, and any other as passed.
-#include <cstdint>
+// counts as failed, a suppressed result as skipped, and any other finding as passed. Results that are no findings (of
+// kind pass, or absent since the baseline) do not count.
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,40 +15,77 @@
 namespace muniment::evidence::reports {
 namespace {
 
-enum class Level : std::uint8_t { error, other };
+using Levels = std::vector<std::string>;
 
-Level level_named(std::string_view name) { return name == "error" ? Level::error : Level::other; }
-
-// The levels that the rules of a run define for results without a level. The map is ordered, so that no choice of ids
-// makes it slow; the cost of a look-up is linear in the length of the id.
+// The levels that the rules of a component define for results without a level. The map is ordered, so that no choice of
+// ids makes it slow; the cost of a look-up is linear in the length of the id.
 struct RuleLevels {
-  std::vector<Level> by_index;
-  std::map<std::string, Level, std::less<>> by_id;
+  Levels by_index;
+  std::map<std::string, std::string, std::less<>> by_id;
 };
 
 RuleLevels rule_levels(const json::Value& rules) {
   RuleLevels levels;
   for (const json::Value rule : rules) {
-    levels.by_index.push_back(level_named(rule["defaultConfiguration"]["level"].string_or("warning")));
+    levels.by_index.push_back(rule["defaultConfiguration"]["level"].string_or("warning"));
     levels.by_id.emplace(rule["id"].string_or(""), levels.by_index.back());
+    if (const auto guid = rule["guid"].as_string()) levels.by_id.emplace(*guid, levels.by_index.back());
   }
   return levels;
 }
 
-Level level_of(const json::Value& result, const RuleLevels& rules) {
-  if (const auto level = result["level"].as_string()) return level_named(*level);
-  if (result["kind"].string_or("fail") != "fail") return Level::other;
-  if (const auto index = result["ruleIndex"].as_int(); index && *index >= 0) {
-    const auto position = static_cast<std::size_t>(*index);
-    if (position < rules.by_index.size()) return rules.by_index[position];
+// The rules of the driver, then those of each extension.
+std::vector<RuleLevels> components_of(const json::Value& tool) {
+  std::vector<RuleLevels> components{rule_levels(tool["driver"]["rules"])};
+  for (const json::Value extension : tool["extensions"]) components.push_back(rule_levels(extension["rules"]));
+  return components;
+}
+
+std::optional<std::size_t> index_of(const json::Value& value) {
+  const auto index = value.as_int();
+  return index && *index >= 0 ? std::optional(static_cast<std::size_t>(*index)) : std::nullopt;
+}
+
+std::string id_of(const json::Value& result) {
+  return result["ruleId"].string_or(result["rule"]["id"].string_or(result["rule"]["guid"].string_or("")));
+}
+
+// Returns the level of a result: its own, otherwise that of its rule, by index or by id.
+std::string level_of(const json::Value& result, const std::vector<RuleLevels>& components) {
+  if (const auto level = result["level"].as_string()) return *level;
+  const json::Value rule = result["rule"];
+  const auto extension = index_of(rule["toolComponent"]["index"]);
+  const std::size_t component = extension ? *extension + 1 : 0;
+  auto index = index_of(rule["index"]);
+  if (!index) index = index_of(result["ruleIndex"]);
+  if (index && component < components.size() && *index < components[component].by_index.size())
+    return components[component].by_index[*index];
+  const std::string id = id_of(result);
+  for (const std::string_view name : {std::string_view(id), std::string_view(id).substr(0, id.rfind('/'))}) {
+    for (const RuleLevels& levels : components)
+      if (const auto found = levels.by_id.find(name); found != levels.by_id.end()) return found->second;
   }
-  const auto found = rules.by_id.find(result["ruleId"].string_or(""));
-  return found == rules.by_id.end() ? Level::other : found->second;
+  return "warning";
+}
+
+// Returns whether the result is a finding. `absent` was found by an earlier scan only.
+bool is_finding(const json::Value& result) {
+  const std::string kind = result["kind"].string_or("fail");
+  return kind != "pass" && kind != "notApplicable" && kind != "informational" &&
+         result["baselineState"].string_or("") != "absent";
+}
+
+// A suppression that is under review or was rejected has no effect.
+bool is_suppressed(const json::Value& result) {
+  for (const json::Value suppression : result["suppressions"])
+    if (suppression["status"].string_or("accepted") != "accepted") return false;
+  return result["suppressions"].size() > 0;
 }
 
 // "rule at file": the first location of the result.
 std::string finding_name(const json::Value& result) {
-  std::string name = result["ruleId"].string_or("finding");
+  std::string name = id_of(result);
+  if (name.empty()) name = "finding";
   for (const json::Value location : result["locations"]) {
     const std::string file = location["physicalLocation"]["artifactLocation"]["uri"].string_or("");
     if (!file.empty()) name.append(" at ").append(file);
@@ -57,16 +95,19 @@ std::string finding_name(const json::Value& result) {
 }
 
 void read_results(const json::Value& run, Report& report) {
-  const RuleLevels rules = rule_levels(run["tool"]["driver"]["rules"]);
+  const std::vector<RuleLevels> components = components_of(run["tool"]);
   for (const json::Value result : run["results"]) {
-    const Level level = level_of(result, rules);
-    if (result["suppressions"].size() > 0) {
+    if (!is_finding(result)) continue;
+    const bool may_fail = result["kind"].string_or("fail") == "fail";
+    const std::string level = may_fail ? level_of(result, components) : "note";
+    if (is_suppressed(result)) {
       count_test(report.counts, Outcome::skipped);
-    } else if (level == Level::error) {
+    } else if (level == "error") {
       count_test(report.counts, Outcome::failed);
       if (keeps_failures(report)) keep_failure(report, finding_name(result));
     } else {
       count_test(report.counts, Outcome::passed);
+      if (level == "warning") ++report.warnings;
     }
   }
 }

@@ -1,6 +1,8 @@
 // Counts tests and checks the counts of a report.
 #include "evidence/reports/tally.hpp"
 
+#include <utility>
+
 #include "base/text.hpp"
 #include "evidence/reports/lines.hpp"
 
@@ -67,6 +69,18 @@ void check_counts(Report& report) {
   if (report.listed && report.summary && *report.summary != report.counts)
     note_problem(report, "the summary is " + text_of(*report.summary) + "; the report lists " + text_of(report.counts));
   if (!report.complete) note_problem(report, "the report is truncated: its end is missing");
+}
+
+std::string findings_text(const Report& report) {
+  const std::pair<std::int64_t, std::string_view> parts[] = {
+      {report.counts.failed, "error"}, {report.warnings, "warning"}, {report.counts.passed - report.warnings, "note"}};
+  std::string text;
+  for (const auto& [count, name] : parts) {
+    if (count <= 0) continue;
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(name) + (count == 1 ? "" : "s");
+  }
+  if (text.empty()) text = "0 findings";
+  return report.counts.skipped > 0 ? text + ", " + std::to_string(report.counts.skipped) + " suppressed" : text;
 }
 
 std::string text_of(const Counts& counts) {

@@ -34,6 +34,7 @@ void compare_totals(Report& report, const Counts& stated, std::int64_t failed_at
 // summary equals the listed tests. Without listed tests, `counts` is set from the summary.
 void check_counts(Report& report);
 
-std::string text_of(const Counts& counts);  // "12 tests: 10 passed, 1 failed, 1 skipped"
+std::string findings_text(const Report& report);  // "1 error, 2 warnings, 1 suppressed"; "0 findings"
+std::string text_of(const Counts& counts);        // "12 tests: 10 passed, 1 failed, 1 skipped"
 
 }  // namespace muniment::evidence::reports

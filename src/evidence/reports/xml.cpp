@@ -10,6 +10,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "evidence/reports/characters.hpp"
+
 namespace muniment::evidence::reports {
 namespace {
 
@@ -73,8 +75,11 @@ std::optional<std::string_view> XmlElement::attribute(std::string_view wanted) c
   return std::nullopt;
 }
 
-Status read_xml(std::string_view text, const XmlReader& reader) {
-  const std::unique_ptr<std::remove_pointer_t<XML_Parser>, void (*)(XML_Parser)> parser(XML_ParserCreate(nullptr),
+Status read_xml(std::string_view document, const XmlReader& reader) {
+  ASSIGN_OR_RETURN(const std::string clean, clean_xml(document));
+  std::string_view text = clean;
+  // The name replaces the declared encoding, from which the text was converted.
+  const std::unique_ptr<std::remove_pointer_t<XML_Parser>, void (*)(XML_Parser)> parser(XML_ParserCreate("UTF-8"),
                                                                                         XML_ParserFree);
   if (!parser) return Error(Errc::system_error, "out of memory for an XML parser");
   XmlState state{reader, parser.get()};
@@ -91,7 +96,6 @@ Status read_xml(std::string_view text, const XmlReader& reader) {
 }
 
 std::string_view root_tag(std::string_view text) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   for (;;) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
     if (!text.starts_with('<')) return {};

@@ -32,8 +32,8 @@ struct XmlReader {
   std::function<void(std::string_view name, std::size_t depth)> close;
 };
 
-// Parses the text. Errors: invalid_argument with line and reason; the reader has already received the elements before
-// the error.
+// Parses the text, in the encoding that it declares, after clean_xml. Errors: invalid_argument with line and reason;
+// the reader has already received the elements before the error.
 Status read_xml(std::string_view text, const XmlReader& reader);
 
 // Returns the first tag of the text without its brackets ("testsuites tests="1" …"), after the declaration and

@@ -7,6 +7,7 @@
 
 #include "base/crypto/sha256.hpp"
 #include "base/text.hpp"
+#include "evidence/reports/tally.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/tasks/workflow_evidence.hpp"
 #include "gateway/services.hpp"
@@ -116,6 +117,7 @@ void write_report(json::Writer& out, const completion::Command& command) {
   if (!report.problem.empty()) out.member("problem", report.problem);
   if (!report.note.empty()) out.member("note", report.note);
   if (report.flaky > 0) out.member("flaky", report.flaky);
+  if (report.warnings > 0) out.member("warnings", report.warnings);
   if (report.unreadable) out.member("unreadable", true);
   if (command.report_modified_at) out.member("modified_at", format_time(*command.report_modified_at));
   out.end_object();
@@ -252,6 +254,7 @@ completion::Command command_of(const json::Value& content) {
     for (const json::Value name : report["failures"]) kept.failures.push_back(name.string_or(""));
     kept.problem = report["problem"].string_or("");
     kept.note = report["note"].string_or("");
+    kept.warnings = report["warnings"].as_int().value_or(0);
     kept.flaky = report["flaky"].as_int().value_or(0);
     kept.unreadable = report["unreadable"].as_bool().value_or(false);
     if (const auto modified = report["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
@@ -282,6 +285,7 @@ CommandResult judge_command(const completion::Command& command, const std::strin
   const reports::Counts& counts = command.report->counts;
   if (command.report->format == reports::golden_format)
     return {true, fmt::format("{} of {} outputs equal their golden files", counts.passed, counts.total)};
+  if (command.report->analysis) return {true, reports::findings_text(*command.report) + weak};
   const std::string flaky = command.report->flaky > 0 ? fmt::format(", {} flaky", command.report->flaky) : "";
   return {true, fmt::format("{} of {} tests passed, {} skipped{}{}", counts.passed, counts.total, counts.skipped, flaky,
                             weak)};
