@@ -16,6 +16,7 @@ import pathlib
 import random
 import socket
 import statistics
+import subprocess
 import time
 from typing import Any, Callable, Iterator, Optional
 
@@ -25,6 +26,8 @@ from log_bench import Row, daemon, support
 NATIVE_RATIO_MAX = 2.0
 CONNECTIONS, IDLE_MIB_MAX, IDLE_S_MAX = 1000, 40.0, 50.0   # the daemon closes a connection that is idle for 60 s
 STATELESS = "2026-07-28"
+EXECUTOR_MS_MAX = 5.0
+COMMANDS_A_SECOND = 10   # for each variant and second of measurement
 CALLS_A_SECOND = 250   # for each variant and second of measurement
 TURN, PAUSE_S = 25, 0.02
 PASSAGES, PASSAGE_WORDS, QUERY_WORDS = 500, 80, 3
@@ -221,6 +224,17 @@ def relay(seconds: int, repeat: int) -> Iterator[Row]:
         yield mcp_bench.row("mcp: relay of stdio to the socket, status", *(statistics.median(one) for one in times.values()), mcp_bench.RELAY_MS_MAX)
 
 
+def executor(seconds: int, repeat: int) -> Iterator[Row]:
+    """Compares a recorded command that the daemon's executor starts with one that `muniment exec` starts itself."""
+    with daemon() as observed, daemon(config="executor = false\n") as reported:
+        def run(made: support.Daemon) -> bytes:
+            return subprocess.run([str(support.BUILD / "muniment"), "--data", str(made.data), "exec", "--", "true"], check=True,
+                                  stdin=subprocess.DEVNULL, capture_output=True).stdout
+
+        times = timed_in_turns(COMMANDS_A_SECOND * seconds * repeat, {"reported": lambda: run(reported), "observed": lambda: run(observed)})
+        yield mcp_bench.row("exec: a command in the executor instead of in exec", *(statistics.median(one) for one in times.values()), EXECUTOR_MS_MAX)
+
+
 def resident_mib(made: support.Daemon) -> float:
     assert made.process
     for line in pathlib.Path(f"/proc/{made.process.pid}/status").read_text().splitlines():
@@ -258,4 +272,4 @@ def idle(seconds: int, repeat: int) -> Iterator[Row]:
     yield mcp_bench.median_row([idle_row(f"mcp: {CONNECTIONS:,} sessions, each with an idle stream", listen) for _ in range(repeat)])
 
 
-PARTS: dict[str, Callable[[int, int], Iterator[Row]]] = {"calls": calls, "relay": relay, **mcp_bench.PARTS, "idle": idle}
+PARTS: dict[str, Callable[[int, int], Iterator[Row]]] = {"calls": calls, "relay": relay, "executor": executor, **mcp_bench.PARTS, "idle": idle}
