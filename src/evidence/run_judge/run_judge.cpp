@@ -496,7 +496,7 @@ void RunJudge::add(const Event& event) { state_->add(event); }
 // is a claim, whatever its verb.
 void RunJudge::State::judge_last_text() {
   static const Pattern told(
-      R"(\b(?:not|no|cannot|fail\w*|unable|unfortunately|however|declined|rejected|error\w*|sorry|refused|denied|pending|request\w*|submitted|queued|waiting|awaiting|review|approval|draft\w*|accept\w*|hold|progress|still|yet|unavailable|taken|full|sold|conflict\w*|instead|dry)\b|n't\b)");
+      R"(\b(?:not|no|cannot|fail\w*|unable|unfortunately|however|declined|rejected|error\w*|sorry|refused|denied|pending|request\w*|submitted|queued|waiting|awaiting|review|approval|draft\w*|accept\w*|hold|progress|still|yet|unavailable|taken|full|sold|conflict\w*|instead|dry|late|stays?|remains?|unchanged)\b|n't\b)");
   static const Pattern open_mood(
       R"(\?|\b(?:will|would|should|shall|could|might|can|if|once|please|let me|try|trying|want|like to|need|available|going to)\b|'ll\b)");
   const bool contradicted = std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {

@@ -319,7 +319,7 @@ ToolResult result_of(std::string_view text) { return read(text, 0); }
 
 bool is_pending_word(std::string_view status) {
   static const Pattern pending(
-      R"(^(?:pending|queued|accepted|draft|processing|in[ _-]?progress|running|submitted|initiated|received|awaiting\b.*|awaiting_.*|requires_.*|needs_.*|pending_.*|held|hold|on[ _-]?hold|waitlist(?:ed)?|tentative|unconfirmed|dry[ _-]?run|simulated|scheduled_for_.*|in[ _-]?review|under[ _-]?review|deferred|enqueued|started|created_unconfirmed|requested|planned|staged|preview|proposed|option)$)");
+      R"(^(?:pending|queued|accepted|draft|processing|in[ _-]?progress|running|submitted|initiated|received|awaiting\b.*|awaiting_.*|requires_.*|needs_.*|pending_.*|held|hold|on[ _-]?hold|wait(?:ing)?[ _-]?list(?:ed)?|tentative|unconfirmed|dry[ _-]?run|simulated|scheduled_for_.*|in[ _-]?review|under[ _-]?review|deferred|enqueued|started|created_unconfirmed|requested|planned|staged|preview|proposed|option)$)");
   return pending.in(status);
 }
 

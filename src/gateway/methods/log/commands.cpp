@@ -92,7 +92,7 @@ Result<Answer> command_executor(Call& call) {
   if (name.empty())
     return Error(
         Errc::unavailable,
-        "the daemon starts no commands: executor = false in muniment.toml, or the program muniment is missing");
+        "the daemon starts no commands: executor = false in muniment.toml, or its folder lacks the command line");
   json::Writer out;
   return Answer(Reply{std::move(out.begin_object().member("socket", name).end_object()).text(), {}});
 }
