@@ -48,10 +48,11 @@ Result<std::string> digest_of_tree(const std::string& executor, std::uint32_t ui
   request.uid = uid;
   if (folder.size() >= sizeof request.folder) return Error(Errc::invalid_argument, "folder: the path is too long");
   folder.copy(request.folder, sizeof request.folder - 1);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+  request.seconds = static_cast<std::uint32_t>(std::clamp<std::int64_t>(left / 1000 + 1, 1, 3600));
   ASSIGN_OR_RETURN(const Fd connection, connect_to_executor(executor));
   if (!send_message(connection.get(), {reinterpret_cast<const char*>(&request), sizeof request}))
     return Error(Errc::unavailable, std::string("the executor: ") + std::strerror(errno));
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
   pollfd answered{connection.get(), POLLIN, 0};
   if (::poll(&answered, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 600'000))) == 0)
     return Error(Errc::deadline_exceeded, "the digest of the working tree took too long. Retry with a longer deadline");

@@ -17,6 +17,7 @@ Result<Fd> connect_to_executor(const std::string& name);
 // Message of the daemon itself. The answer is the digest and one more byte.
 struct TreeRequest {
   std::uint32_t uid = 0;
+  std::uint32_t seconds = 0;  // time after which no answer is needed
   char folder[4096] = "";
 };
 

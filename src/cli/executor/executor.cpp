@@ -118,6 +118,7 @@ void inherit(pid_t front, const FrontState& state) {
   if (receive_message(connection, {reinterpret_cast<char*>(&request), sizeof request}).size != sizeof request)
     ::_exit(1);
   request.folder[sizeof request.folder - 1] = '\0';
+  ::alarm(request.seconds);  // ends this process
   std::string digest;
   if (become(user_of(request.uid)).empty() && ::chdir(request.folder) == 0) digest = tree_digest(".");
   send_message(connection, digest + '.');
