@@ -84,12 +84,12 @@ class Runs(DaemonCase):
         self.assertEqual(len(found), 7)
         self.assertEqual(set(found), made)
 
-    def test_commands_are_observed(self) -> None:
+    def test_commands_of_a_client_are_reported(self) -> None:
         command_id = self.call("command.start", run_id=self.run_id, argv=["true"], cwd="/", env={})["command_id"]
         self.call("command.end", run_id=self.run_id, command_id=command_id, exit_code=0)
         origins = {event["type"]: event["origin"] for event in self.events()}
-        self.assertEqual(origins["command.started"], "observed")
-        self.assertEqual(origins["command.ended"], "observed")
+        self.assertEqual(origins["command.started"], "reported")
+        self.assertEqual(origins["command.ended"], "reported")
         self.assertEqual(origins["run.started"], "reported")
 
     def test_every_event_of_an_imported_run_is_imported(self) -> None:
