@@ -286,11 +286,16 @@ class Attacks(WorkflowCase):
             self.assertEqual(list(self.temporary.iterdir()), [])
 
     def test_a_killed_muniment_leaves_no_process(self) -> None:
-        mark = f"9{os.getpid()}79"
-        child = self.started(mark)
-        child.kill()
-        child.communicate()
-        wait_until(lambda: self.processes(mark) == [], "the confined processes have ended")
+        for ignored in (signal.SIG_DFL, signal.SIG_IGN):   # as under nohup
+            before = signal.signal(signal.SIGHUP, ignored)
+            try:
+                mark = f"9{os.getpid()}79{int(ignored)}"
+                child = self.started(mark)
+            finally:
+                signal.signal(signal.SIGHUP, before)
+            child.kill()
+            child.communicate()
+            wait_until(lambda: self.processes(mark) == [], "the confined processes have ended")
 
     def test_a_tester_in_the_coders_folder_is_not_used(self) -> None:
         self.write(coder=CODER.replace("Hello,", "Hullo,") + "printf '#!/bin/sh\\necho Hello, Ada!\\n' > test.sh; chmod 755 test.sh\n")

@@ -157,7 +157,7 @@ class Relay {
     }
     request = Error(Errc::unavailable, "");  // closes the copies of the streams
     daemon_.reset();
-    serve(worker);
+    serve(worker, (state->ignored >> (SIGHUP - 1) & 1) != 0 ? SIGTERM : SIGHUP);
   }
 
   Execution execution() { return {caller_.credentials.pid, std::move(daemon_)}; }
@@ -168,7 +168,8 @@ class Relay {
     ::_exit(0);
   }
 
-  [[noreturn]] void serve(pid_t worker) {
+  // `lost`: tells the worker that its front was killed; SIGTERM for a caller that ignores SIGHUP, as under nohup.
+  [[noreturn]] void serve(pid_t worker, int lost) {
     sigset_t child;
     ::sigemptyset(&child);
     ::sigaddset(&child, SIGCHLD);
@@ -181,7 +182,7 @@ class Relay {
       if (waits[0].revents != 0) note_changes(changes, worker);
       if (waits[1].revents != 0 && !pass_on(worker)) {
         connected = false;  // the front was killed, which ends the command like the loss of its terminal
-        ::sigqueue(worker, SIGHUP, {.sival_int = 0});
+        ::sigqueue(worker, lost, {.sival_int = 0});
         ::kill(-worker, SIGCONT);
       }
     }
