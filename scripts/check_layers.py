@@ -77,8 +77,8 @@ OWNERS = {
     "cld2/": ["retrieval/text/language.cpp"],
     "poppler-": ["retrieval/text/formats/pdf.cpp"],
     "dlfcn.h": ["retrieval/embed/encoder/onnx_runtime.cpp"],
-    "expat.h": ["evidence/reports/xml.cpp"],
-    "iconv.h": ["retrieval/text/formats/pdf.cpp"],
+    "expat.h": ["evidence/reports/xml/xml.cpp"],
+    "iconv.h": ["retrieval/text/formats/pdf.cpp", "evidence/reports/xml/characters.cpp"],
 }
 # In verify/, only one file may include each of these.
 ONE_FILE_OF_VERIFY = ["libpq-fe.h", "xapian", "rocksdb/"]

@@ -1,7 +1,7 @@
 // Tests of JUnit and GoogleTest XML, and of the XML reader below them.
 #include <gtest/gtest.h>
 
-#include "evidence/reports/xml.hpp"
+#include "evidence/reports/xml/xml.hpp"
 #include "unit/reports_golden.hpp"
 
 namespace muniment::evidence::reports {

@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "evidence/reports/characters.hpp"
 #include "evidence/reports/lines.hpp"
 #include "evidence/reports/report.hpp"
 #include "evidence/reports/tally.hpp"
+#include "evidence/reports/xml/characters.hpp"
 
 namespace muniment::evidence::reports {
 namespace {

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "evidence/reports/formats.hpp"
-#include "evidence/reports/suites_xml.hpp"
-#include "evidence/reports/xml.hpp"
+#include "evidence/reports/xml/suites_xml.hpp"
+#include "evidence/reports/xml/xml.hpp"
 
 namespace muniment::evidence::reports {
 

@@ -1,5 +1,5 @@
 // Converts encodings with iconv, and replaces the characters that XML does not allow.
-#include "evidence/reports/characters.hpp"
+#include "evidence/reports/xml/characters.hpp"
 
 #include <iconv.h>
 

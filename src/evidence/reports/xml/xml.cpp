@@ -1,5 +1,5 @@
 // Wraps expat with limits on depth, attributes and declarations.
-#include "evidence/reports/xml.hpp"
+#include "evidence/reports/xml/xml.hpp"
 
 #include <expat.h>
 
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "evidence/reports/characters.hpp"
+#include "evidence/reports/xml/characters.hpp"
 
 namespace muniment::evidence::reports {
 namespace {

@@ -13,9 +13,9 @@
 #include "base/text.hpp"
 #include "evidence/reports/formats.hpp"
 #include "evidence/reports/lines.hpp"
-#include "evidence/reports/suites_xml.hpp"
 #include "evidence/reports/tally.hpp"
-#include "evidence/reports/xml.hpp"
+#include "evidence/reports/xml/suites_xml.hpp"
+#include "evidence/reports/xml/xml.hpp"
 
 namespace muniment::evidence::reports {
 namespace {
