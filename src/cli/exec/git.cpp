@@ -71,11 +71,17 @@ std::optional<std::string> git_output(const std::string& folder, std::vector<std
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const std::string home = "HOME=" + std::string(std::getenv("HOME") == nullptr ? "/" : std::getenv("HOME"));
-  std::array<const char*, 4> environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", home.c_str(),
-                                            nullptr};
+  // A missing object of a partial clone must not be fetched: the repository names the program that would do it.
+  const std::array<const char*, 7> environment = {"PATH=/usr/local/bin:/usr/bin:/bin",
+                                                  "LC_ALL=C.UTF-8",
+                                                  "GIT_NO_LAZY_FETCH=1",
+                                                  "GIT_ALLOW_PROTOCOL=none",
+                                                  "GIT_NO_REPLACE_OBJECTS=1",
+                                                  home.c_str(),
+                                                  nullptr};
   pid_t pid = 0;
   const int failed = ::posix_spawn(&pid, program_of_git(), &actions, nullptr, arguments.data(),
-                                   const_cast<char**>(environment.data()));
+                                   const_cast<char* const*>(environment.data()));
   posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   std::string output;
