@@ -106,6 +106,7 @@ void Executor::admit() {
   PassedMessage request = receive_message(control_->fd.get(), bytes);
   if (request.size == 0) {
     if (request.none) return;
+    child_->kill();  // it may wait for an answer to a message that was cut
     log_warning("the executor ended; the next command starts it again", {{"by", child_->wait().text}});
     child_.reset();
     stop(control_);

@@ -59,6 +59,24 @@ class Observed(ExecCase):
         self.assertEqual(done.stdout, plain.stdout, done.stderr)
         self.assertEqual(self.origins(), ["observed", "observed"])
 
+    def test_a_caller_that_ignores_the_end_of_its_children(self) -> None:
+        done = subprocess.run(["sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", *self.words("sh", "-c", "exit 3")], cwd=self.folder,
+                              env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=FINISH_S)
+        self.assertEqual((done.returncode, self.recorded()[1]["exit_code"]), (3, 3), done.stderr)
+
+    def test_a_request_of_a_few_bytes(self) -> None:
+        name = self.call("command.executor")["socket"]
+        request, folder = os.memfd_create("command"), os.open(".", os.O_PATH)
+        os.write(request, b"muniment\0exec\0")
+        out = os.open(self.folder / "out", os.O_RDWR | os.O_CREAT)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.connect("\0" + name)
+            passed = array.array("i", [request, out, out, out, folder])
+            connection.sendmsg([b"\x01\0\0\0\x02\0\0\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+            while connection.recv(4096)[:4] != b"\x03\0\0\0":   # ended
+                pass
+        self.assertIn("the command is missing", (self.folder / "out").read_text())
+
     def test_input_comes_from_the_caller(self) -> None:
         done = subprocess.run(self.words("cat"), input=b"x" * 300_000, cwd=self.folder, env=self.environment(), capture_output=True, timeout=FINISH_S)
         self.assertEqual((done.returncode, len(done.stdout)), (0, 300_000), done.stderr)

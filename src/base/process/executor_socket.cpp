@@ -58,7 +58,9 @@ Result<std::string> digest_of_tree(const std::string& executor, std::uint32_t ui
     return Error(Errc::deadline_exceeded, "the digest of the working tree took too long. Retry with a longer deadline");
   std::array<char, 512> digest{};
   const std::size_t size = receive_message(connection.get(), digest).size;
-  if (size == 0) return Error(Errc::unavailable, "the executor ended before it answered");
+  const std::string_view answer(digest.data(), size);
+  if (answer != "." && !answer.starts_with("git:"))
+    return Error(Errc::unavailable, "the executor ended before it answered");
   return std::string(digest.data(), size - 1);  // the last byte marks the end, so that no answer is empty
 }
 

@@ -102,8 +102,9 @@ void inherit(pid_t front, const FrontState& state) {
   if (const int nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(front)); nice != 0)
     ::setpriority(PRIO_PROCESS, 0, nice);
   ::umask(state.umask);
+  // The worker must receive SIGCHLD to see the end of its command.
   for (int number = 1; number < 32; ++number)
-    ::signal(number, (state.ignored >> (number - 1) & 1) != 0 ? SIG_IGN : SIG_DFL);
+    ::signal(number, number != SIGCHLD && (state.ignored >> (number - 1) & 1) != 0 ? SIG_IGN : SIG_DFL);
   sigset_t blocked;
   ::sigemptyset(&blocked);
   for (int number = 1; number < 32; ++number) {
@@ -114,6 +115,8 @@ void inherit(pid_t front, const FrontState& state) {
 
 // Answers the daemon with the digest of a tree, as the user of the request.
 [[noreturn]] void answer_daemon(int connection) {
+  ::close(listener_fd);
+  ::close(control_fd);
   TreeRequest request;
   if (receive_message(connection, {reinterpret_cast<char*>(&request), sizeof request}).size != sizeof request)
     ::_exit(1);

@@ -29,7 +29,9 @@ Result<std::string> read_whole(const Fd& file) {
   if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_size < 0) return no_request();
   if (static_cast<std::size_t>(about.st_size) > limits::executor_request_bytes_max)
     return Error(Errc::too_large, "the command line and the environment are too large");
-  std::string text(static_cast<std::size_t>(about.st_size), '\0');
+  std::string text;
+  text.reserve(64);  // outside the string itself, so that a move keeps the addresses
+  text.resize(static_cast<std::size_t>(about.st_size));
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t got = ::pread(file.get(), text.data() + at, text.size() - at, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;

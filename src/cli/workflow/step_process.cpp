@@ -18,8 +18,10 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <span>
 
 #include "base/limits.hpp"
+#include "base/process/passed_descriptors.hpp"
 #include "base/process/sandbox.hpp"
 #include "cli/connect/upload.hpp"
 #include "cli/workflow/descendants.hpp"
@@ -43,43 +45,16 @@ struct ChildReport {
   char text[48] = "";
 };
 
-void send_report(int socket, ChildReport report, int descriptor = -1) {
-  iovec part{&report, sizeof report};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  }
-  while (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0 && errno == EINTR) continue;
+void send_report(int socket, const ChildReport& report, int descriptor = -1) {
+  const std::span<const int> passed(&descriptor, descriptor >= 0 ? 1 : 0);
+  send_message(socket, {reinterpret_cast<const char*>(&report), sizeof report}, passed);
 }
 
 // Returns false at the end of the socket. `descriptor` receives a passed descriptor.
 bool receive_report(int socket, ChildReport& report, Fd& descriptor) {
-  iovec part{&report, sizeof report};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  ssize_t got = 0;
-  do got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR);
-  if (got != static_cast<ssize_t>(sizeof report)) return false;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-    int passed = -1;
-    std::memcpy(&passed, CMSG_DATA(header), sizeof passed);
-    descriptor = Fd(passed);
-  }
+  PassedMessage message = receive_message(socket, {reinterpret_cast<char*>(&report), sizeof report});
+  if (message.size != sizeof report) return false;
+  if (!message.descriptors.empty()) descriptor = std::move(message.descriptors.front());
   return true;
 }
 
