@@ -103,7 +103,8 @@ class Documents(Redacting):
         self.assert_verified()
 
     def test_what_was_extracted_and_a_long_list_of_chunks_go_too(self) -> None:
-        page = "".join(f"<h2>Part {i} of {self.word}</h2><p>{'The vault has a safe word. ' * 40}</p>" for i in range(400))
+        # The word is in one passage: an lsa model, which may be trained meanwhile, keeps words of two or more.
+        page = "".join(f"<h2>Part {i} of {self.word if i == 0 else 'it'}</h2><p>{'The vault has a safe word. ' * 40}</p>" for i in range(400))
         then = self.ingest({"id": "vault.md", "text": f"<html><body>{page}</body></html>", "mime_type": "text/html"})
         card = self.cards()[0]
         artifact_id = self.call("document.get", corpus=self.corpus, document="vault.md")["document"]["artifact_id"]
