@@ -1489,7 +1489,9 @@ CREATE VIEW report.command_report WITH (security_barrier='true') AS
     (b.body ->> 'tree_digest'::text) AS tree_before,
     (e.body ->> 'tree_digest'::text) AS tree_after,
     s.began_seq AS started_seq,
-    s.ended_seq
+    s.ended_seq,
+    (b.body #>> '{program,path}'::text[]) AS program,
+    (b.body #>> '{program,own}'::text[]) AS own_program
    FROM (((public.report_span_command s
      JOIN public.run r USING (log_no, run_no))
      LEFT JOIN public.event b ON (((b.log_no = s.log_no) AND (b.seq = s.began_seq))))
@@ -1517,6 +1519,8 @@ COMMENT ON COLUMN report.command_report.tree_before IS 'Digest of the working tr
 COMMENT ON COLUMN report.command_report.tree_after IS 'Digest of the working tree after the command';
 COMMENT ON COLUMN report.command_report.started_seq IS 'seq of its command.started event';
 COMMENT ON COLUMN report.command_report.ended_seq IS 'seq of its command.ended event';
+COMMENT ON COLUMN report.command_report.program IS 'Resolved path of the program; NULL: the command is no evidence, or once redacted';
+COMMENT ON COLUMN report.command_report.own_program IS 'Reason why the agent may have made what ran; NULL: none was found';
 CREATE VIEW report.document_report WITH (security_barrier='true') AS
  SELECT d.log_no,
     d.corpus,
@@ -1757,7 +1761,11 @@ CREATE VIEW report.evidence_report WITH (security_barrier='true') AS
     (e.body IS NULL) AS redacted,
     v.created_at AS recorded_at,
     v.seq,
-    ((e.body -> 'artifacts'::text))::jsonb AS artifacts
+    ((e.body -> 'artifacts'::text))::jsonb AS artifacts,
+        CASE
+            WHEN ((v.command_id IS NOT NULL) AND (e.body IS NOT NULL)) THEN COALESCE((((v.content)::jsonb #>> '{command,observed}'::text[]))::boolean, false)
+            ELSE NULL::boolean
+        END AS observed
    FROM (((public.evidence v
      JOIN public.run r USING (log_no, run_id))
      JOIN public.event e ON (((e.log_no = v.log_no) AND (e.seq = v.seq))))
@@ -1785,6 +1793,7 @@ COMMENT ON COLUMN report.evidence_report.redacted IS 'True if the event was eras
 COMMENT ON COLUMN report.evidence_report.recorded_at IS 'Time of the event';
 COMMENT ON COLUMN report.evidence_report.seq IS 'seq of its evidence.recorded event';
 COMMENT ON COLUMN report.evidence_report.artifacts IS 'Ids of the artifacts on which it rests: the output and report of its command, and those that the recorder named';
+COMMENT ON COLUMN report.evidence_report.observed IS 'True if the daemon started the command, false if a client reported it; NULL: no command, or once redacted';
 CREATE VIEW report.feedback_report WITH (security_barrier='true') AS
  SELECT p.log_no,
     r.run_id,

@@ -252,7 +252,7 @@ Status show_run(Session& session, const ShowOptions& options) {
     return no_such_step();
   }
   constexpr std::string_view fields =
-      R"(["seq","run_seq","recorded_at","occurred_at","type","step_id","body","redacted"])";
+      R"(["seq","run_seq","recorded_at","occurred_at","type","origin","step_id","body","redacted"])";
   Timeline timeline(session.out(), run, options.timeline, estimates_of(*client, run_id));
   RETURN_IF_ERROR(each_event(*client, run_id, options, fields, [&](const json::Value& event) {
     ++shown;

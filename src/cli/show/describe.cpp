@@ -81,6 +81,8 @@ std::string usage_text(const json::Value& usage) {
   return text;
 }
 
+constexpr const char* not_observed = "reported by a client";
+
 Description message_line(const json::Value& body) {
   const std::string role = field(body, "role");
   return {role == "user" ? "›" : "‹", Tone::cyan, role, text_of_content(body["content"]), Weight::normal};
@@ -117,7 +119,8 @@ Description step_end_line(const json::Value& body) {
 
 Description evidence_line(const json::Value& body) {
   const std::string text = body["content"]["text"] ? field(body["content"], "text") : field(body, "content");
-  return {"§", Tone::dim, "evidence: " + field(body, "type"), body["pointer"] ? field(body, "pointer") : text,
+  return {"§", Tone::dim, "evidence: " + field(body, "type"),
+          joined({body["pointer"] ? field(body, "pointer") : text, is_reported(body["content"]) ? not_observed : ""}),
           Weight::normal};
 }
 
@@ -216,7 +219,8 @@ constexpr std::pair<events::Type, Describe> rows[] = {
     {events::Type::command_ended, describe_result},
     {events::Type::command_started,
      [](const json::Value& b) -> Description {
-       return {"", Tone::plain, argv_text(b["argv"]), field(b, "cwd"), Weight::normal};
+       return {"", Tone::plain, argv_text(b["argv"]), joined({field(b, "cwd"), field(b["program"], "own")}),
+               Weight::normal};
      }},
     {events::Type::context_built,
      [](const json::Value& b) { return asked_line(b, "recalled", b["passages"].as_int().value_or(-1)); }},
@@ -312,6 +316,10 @@ Tone tone_of_glyph(std::string_view glyph) {
 
 }  // namespace
 
+bool is_reported(const json::Value& content) {
+  return content["command"].is(json::Kind::object) && !content["command"]["observed"].as_bool().value_or(false);
+}
+
 Tone tone_of_status(std::string_view status) {
   if (status == "halted") return Tone::loud;
   return status == "open" ? Tone::yellow : Tone::plain;
@@ -375,6 +383,8 @@ Description describe(const json::Value& event) {
   for (const auto& [own, function] : rows) {
     if (own != type->type) continue;
     Description line = function(body);
+    if (own == events::Type::command_started && event["origin"].string_or("") == "reported")
+      line.tail = joined({line.tail, not_observed});
     if (!line.glyph.empty()) return line;
     line.glyph = glyph;
     line.tone = line.weight >= Weight::error ? Tone::red : tone_of_glyph(glyph);

@@ -56,6 +56,9 @@ std::uint64_t size_of_content(const json::Value& content);
 // Returns the result at the end of a call's line, "ok 4.4 KiB"; for tool.returned, model.answered and command.ended.
 Description describe_result(const json::Value& event);
 
+// Returns whether the content of evidence was made from a command that a client reported, and no executor observed.
+bool is_reported(const json::Value& content);
+
 // Returns head and tail in one text.
 std::string summary_of(const json::Value& event);
 

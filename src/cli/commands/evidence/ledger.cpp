@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/exec/evidence_terms.hpp"
+#include "cli/show/describe.hpp"
 #include "cli/time_option.hpp"
 
 namespace muniment::cli {
@@ -138,6 +139,9 @@ Status get_evidence(Session& session, const EvidenceIdOptions& options) {
   }
   if (const auto text = item["content"]["text"].as_string())
     out.line(fmt::format("{:<13}{}", "text", out.one_line(*text)));
+  if (item["content"]["command"])
+    out.line(fmt::format("{:<13}{}", "command",
+                         is_reported(item["content"]) ? "reported by a client" : "observed by the daemon"));
   if (const auto expiry = item["expires_at"].as_string()) out.line(fmt::format("{:<13}{}", "expires_at", *expiry));
   for (const json::Value dependency : item["depends_on"])
     out.line(fmt::format("{:<13}{}", "depends_on", out.one_line(dependency.string_or(""))));
@@ -235,7 +239,8 @@ Status list_evidence(Session& session, const LedgerListOptions& options) {
       session, "evidence.list", options, run_id, "evidence", table,
       [](const Output& out, const json::Value& item) -> std::vector<std::string> {
         const std::string text = item["pointer"].string_or(item["content"]["text"].string_or(item["content"].source()));
-        return {item["evidence_id"].string_or(""), out.one_line(item["type"].string_or("")),
+        return {item["evidence_id"].string_or(""),
+                out.one_line(item["type"].string_or("")) + (is_reported(item["content"]) ? " (reported)" : ""),
                 out.one_line(item["run_id"].string_or("")),
                 is_erased_evidence(item) ? out.tone(Tone::dim, erased_word) : fit(out.one_line(text), 80)};
       });
