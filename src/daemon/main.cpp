@@ -1,6 +1,8 @@
 // munimentd: reads the configuration, creates the daemon, and serves until a signal. The same program also runs as its
 // child processes: see retrieval/child/.
 
+#include <sys/prctl.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +17,7 @@
 
 int main(int argc, char** argv) {
   if (const auto status = muniment::retrieval::serve_as_child(argc, argv)) std::_Exit(*status);
+  ::prctl(PR_SET_DUMPABLE, 0);  // no other process of the user can trace the daemon
   CLI::App app{"munimentd: daemon of Muniment, audit-grade memory for AI agents", "munimentd"};
   muniment::ConfigInputs inputs;
   const auto flag = [&](const char* name, const char* key, const char* text) {

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/process/user.hpp"
+
 namespace muniment::cli {
 namespace {
 
@@ -80,6 +82,7 @@ std::optional<std::string> git_output(const std::string& folder, std::vector<std
                                                   home.c_str(),
                                                   nullptr};
   pid_t pid = 0;
+  const UntraceableChildren guard;
   const int failed = ::posix_spawn(&pid, program_of_git(), &actions, nullptr, arguments.data(),
                                    const_cast<char* const*>(environment.data()));
   posix_spawn_file_actions_destroy(&actions);
