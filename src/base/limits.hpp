@@ -70,8 +70,10 @@ inline constexpr std::size_t mcp_listeners_per_session_max = 16;  // streams of 
 
 // The executor (src/cli/executor/).
 inline constexpr std::size_t observed_commands_max = 256;  // at the same time
-inline constexpr std::size_t executor_request_bytes_max = 16U
-                                                          << 20;  // words and environment; the kernel's limit is lower
+inline constexpr std::int64_t observed_commands_of_user_max = 128;
+inline constexpr std::size_t executor_request_bytes_max = 8U << 20;  // words and environment; the kernel permits 6 MiB
+inline constexpr std::size_t executor_request_words_max = 1U << 19;  // and variables
+inline constexpr unsigned executor_request_seconds = 60;             // from the connection to the start or the refusal
 
 // HTTP (src/http/server.hpp).
 inline constexpr std::size_t http_connections_max = 1'024;

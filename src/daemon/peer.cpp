@@ -24,7 +24,7 @@ Result<Peer> peer_of(int connection) {
   if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) {
     return Error(Errc::denied, "the kernel does not report the peer's credentials");
   }
-  Peer peer{credentials.uid, {}};
+  Peer peer{credentials.uid, static_cast<std::uint32_t>(credentials.pid), {}};
   std::vector<std::uint32_t> more(64);
   length = static_cast<socklen_t>(more.size() * sizeof more[0]);
   int asked = ::getsockopt(connection, SOL_SOCKET, SO_PEERGROUPS, more.data(), &length);

@@ -11,6 +11,7 @@ namespace muniment::daemon {
 
 struct Peer {
   std::uint32_t uid = 0;
+  std::uint32_t process = 0;
   std::vector<std::uint32_t> gids;  // its primary and supplementary groups at the time of the connection
 
   bool in_group(std::uint32_t gid) const;

@@ -136,6 +136,7 @@ Result<gateway::Caller> Server::admit(const Peer& peer) {
   gateway::Caller caller;
   const std::uint32_t uid = peer.uid;
   caller.uid = uid;
+  caller.process = peer.process;
   caller.actor = "uid:" + std::to_string(uid);
   caller.admin = uid == 0 || uid == ::geteuid();
   const bool listed =

@@ -226,6 +226,7 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
   if (appender->status().refused.empty()) carrier->start();
   services->index_waits.max = std::max<std::size_t>(1, static_cast<std::size_t>(config.workers) / 2);
   services->validator_runs.max = services->index_waits.max;
+  services->tree_digests.max = services->index_waits.max;
   appender->erasure_gate().set_waiting_max(services->index_waits.max);
   workers = std::make_unique<gateway::WorkerPool>(static_cast<std::size_t>(config.workers), place, worker_tasks_max);
   ServerOptions options;

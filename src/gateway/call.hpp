@@ -44,8 +44,9 @@ struct Caller {
   std::shared_ptr<const std::vector<std::string>> folders{};
   // Pieces that the connection has read; nullptr: each piece of an artifact counts as a separate read.
   std::shared_ptr<Reading> reading{};
-  std::string folder{};   // working folder of a client of MCP, as it states; empty: unknown
-  bool observed = false;  // the daemon's executor acts for the user: the commands that it records are observed
+  std::string folder{};       // working folder of a client of MCP, as it states; empty: unknown
+  bool observed = false;      // the daemon's executor acts for the user: the commands that it records are observed
+  std::uint32_t process = 0;  // that connected to the Unix socket; 0: a client of HTTP
 };
 
 struct Reply {

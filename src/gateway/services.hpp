@@ -93,6 +93,7 @@ struct Services {
   StoreTotals totals{};             // computed for server.metrics
   WorkerSlots index_waits{};        // waits until the search indexes have reached an event
   WorkerSlots validator_runs{};     // runs of custom validators of the completion policy
+  WorkerSlots tree_digests{};       // digests of working trees
   // Followers of the tables run, report and pointer; no method waits for them.
   std::vector<const store::Follower*> followers{};
   const webhook::Sender* webhooks = nullptr;                  // nullptr: none, in tests

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import array
+import fcntl
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 import unittest.mock
 
@@ -17,7 +19,11 @@ from support import BUILD, main, wait_until
 from test_exec import ExecCase
 from test_exec_evidence import BAD, FINISH_S, UNITTEST, EvidenceCase
 
-STATE = "umask; ulimit -n; nice; grep SigIgn /proc/self/status; id -u; id -G"
+# Of the executor's protocol (src/cli/executor/).
+F_ADD_SEALS, SEALS = 1033, 0x2 | 0x4 | 0x8   # shrink, grow, write
+REFUSED, ENDED = b"\0\0\0\0", b"\x03\0\0\0"
+
+STATE = "umask; ulimit -n; nice; grep -E 'SigIgn|Cpus_allowed:' /proc/self/status; id -u; id -G"
 CONFINED = """
 import ctypes, os, sys
 assert ctypes.CDLL(None).prctl(38, 1, 0, 0, 0) == 0   # PR_SET_NO_NEW_PRIVS
@@ -52,7 +58,7 @@ class Observed(ExecCase):
         return [event["origin"] for event in self.events(types=["command.*"])]
 
     def test_the_command_inherits_the_state_of_the_caller(self) -> None:
-        prelude = "umask 027; ulimit -n 333; trap '' INT USR1; exec nice -n 3 \"$@\""
+        prelude = "umask 027; ulimit -n 333; trap '' INT USR1; exec taskset -c 0 nice -n 3 \"$@\""
         done = subprocess.run(["sh", "-c", prelude, "sh", *self.words("sh", "-c", STATE)], cwd=self.folder, env=self.environment(),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=FINISH_S)
         plain = subprocess.run(["sh", "-c", prelude, "sh", "sh", "-c", STATE], stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -66,16 +72,36 @@ class Observed(ExecCase):
 
     def test_a_request_of_a_few_bytes(self) -> None:
         name = self.call("command.executor")["socket"]
-        request, folder = os.memfd_create("command"), os.open(".", os.O_PATH)
-        os.write(request, b"muniment\0exec\0")
+        self.assertEqual(self.request(name, b"muniment\0exec\0", SEALS)[:4], ENDED)
+        self.assertIn("the command is missing", (self.folder / "out").read_text())
+
+    def test_a_request_that_others_can_change_or_that_is_too_large(self) -> None:
+        name = self.call("command.executor")["socket"]
+        self.assertIn(b"of another version", self.request(name, b"muniment\0exec\0", 0))
+        self.assertIn(b"too large", self.request(name, b"\0" * ((1 << 19) + 1), SEALS))
+        self.assertIn(b"too large", self.request(name, b"x" * (8 << 20) + b"\0", SEALS))
+
+    def request(self, name: str, text: bytes, seals: int, words: int = 2) -> bytes:
+        """Sends a request to the executor and returns its last message."""
+        request, folder = os.memfd_create("command", os.MFD_ALLOW_SEALING), os.open(".", os.O_PATH)
+        os.write(request, text)
+        fcntl.fcntl(request, F_ADD_SEALS, seals)
         out = os.open(self.folder / "out", os.O_RDWR | os.O_CREAT)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
             connection.connect("\0" + name)
             passed = array.array("i", [request, out, out, out, folder])
-            connection.sendmsg([b"\x01\0\0\0\x02\0\0\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
-            while connection.recv(4096)[:4] != b"\x03\0\0\0":   # ended
-                pass
-        self.assertIn("the command is missing", (self.folder / "out").read_text())
+            connection.sendmsg([(1).to_bytes(4, "little") + words.to_bytes(4, "little")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+            said = connection.recv(4096)
+            while said and said[:4] not in (REFUSED, ENDED):
+                said = connection.recv(4096)
+        for descriptor in (request, folder, out):
+            os.close(descriptor)
+        return said
+
+    def test_the_output_is_not_kept_where_the_caller_says(self) -> None:
+        with unittest.mock.patch.dict(os.environ, TMPDIR="/nowhere"):
+            self.assertEqual(self.exec("sh", "-c", "echo $TMPDIR").returncode, 0)
+        self.assertEqual(self.origins(), ["observed", "observed"])
 
     def test_input_comes_from_the_caller(self) -> None:
         done = subprocess.run(self.words("cat"), input=b"x" * 300_000, cwd=self.folder, env=self.environment(), capture_output=True, timeout=FINISH_S)
@@ -128,17 +154,7 @@ class Observed(ExecCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         name = self.call("command.executor")["socket"]
         words = ["muniment", "--data", str(self.daemon.data), "event", "append", "x.test.forged", "{}", "--run", self.run_id]
-        content = b"".join(word.encode() + b"\0" for word in words)
-        request = os.memfd_create("command")
-        os.write(request, content)
-        folder, out = os.open(".", os.O_PATH), os.open(self.folder / "out", os.O_RDWR | os.O_CREAT)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-            connection.connect("\0" + name)
-            passed = array.array("i", [request, out, out, out, folder])
-            connection.sendmsg([(1).to_bytes(4, "little") + len(words).to_bytes(4, "little")],
-                               [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
-            while connection.recv(4096)[:4] != (3).to_bytes(4, "little"):   # ended
-                pass
+        self.assertEqual(self.request(name, b"".join(word.encode() + b"\0" for word in words), SEALS, len(words))[:4], ENDED)
         forged = self.events(types=["x.*"])
         self.assertEqual([event["origin"] for event in forged], ["reported"], (self.folder / "out").read_text())
 
@@ -171,10 +187,13 @@ class Programs(EvidenceCase):
         with unittest.mock.patch.dict(os.environ, env):
             status, evidence, said = self.exec(*command)
         self.assertEqual(status, 0, said)
+        self.assertIn(code, self.blocking(evidence))
+
+    def blocking(self, evidence: str) -> list[str]:
+        """Returns the codes for which the strict policy refuses the evidence."""
         done = self.complete(evidence, options=("--strict", "--json"))
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        blocking = [finding["code"] for finding in json.loads(done.stdout)["findings"] if finding["blocks"]]
-        self.assertIn(code, blocking, done.stdout)
+        return [finding["code"] for finding in json.loads(done.stdout)["findings"] if finding["blocks"]]
 
     def script(self, path: str, text: str = "#!/bin/sh\necho '1 passed in 0.01s'\n") -> str:
         file = self.folder / path
@@ -195,13 +214,43 @@ class Programs(EvidenceCase):
         self.script("bin/pytest")
         self.refused("own_program", "pytest", PATH=f"{self.folder}/bin:{os.environ['PATH']}")
 
+    def test_a_runner_where_every_user_may_write(self) -> None:
+        shared = self.outside()
+        shared.chmod(0o1777)
+        self.script(f"{shared}/pytest")
+        self.refused("own_program", "pytest", PATH=f"{shared}:{os.environ['PATH']}")
+
+    def test_a_runner_that_was_made_within_the_task(self) -> None:
+        with tempfile.TemporaryDirectory(dir=BUILD) as outside:
+            self.open()
+            self.script(f"{outside}/pytest")
+            with unittest.mock.patch.dict(os.environ, PATH=f"{outside}:{os.environ['PATH']}"):
+                evidence = self.exec("pytest")[1]
+            self.assertIn("own_program", self.blocking(evidence))
+
+    def test_an_installed_runner(self) -> None:
+        prefix = self.outside()
+        packages = prefix / "lib/python3.11/site-packages/pytest-8.dist-info"
+        packages.mkdir(parents=True)
+        (packages / "entry_points.txt").write_text("[console_scripts]\npytest = pytest:console_main\n")
+        (prefix / "bin").mkdir()
+        self.open()
+        self.script(f"{prefix}/bin/pytest")
+        with unittest.mock.patch.dict(os.environ, PATH=f"{prefix}/bin:{os.environ['PATH']}"):
+            evidence = self.exec("pytest")[1]
+        self.assertEqual(self.complete(evidence, options=("--strict",)).returncode, 0)
+
+    def outside(self) -> pathlib.Path:
+        folder = self.folder.with_name(self.folder.name + "-outside")
+        folder.mkdir()
+        return folder
+
     def test_a_module_that_hides_the_runner(self) -> None:
         self.script("pytest.py", "print('1 passed in 0.01s')\n")
         self.refused("own_program", "python3", "-m", "pytest")
 
     def test_a_module_in_pythonpath(self) -> None:
-        outside = self.folder.with_name(self.folder.name + "-lib")
-        outside.mkdir()
+        outside = self.outside()
         (outside / "sitecustomize.py").write_text("")
         self.refused("own_program", *UNITTEST, PYTHONPATH=str(outside))
 
@@ -210,6 +259,9 @@ class Programs(EvidenceCase):
 
     def test_a_part_of_the_tests(self) -> None:
         self.refused("selection", *UNITTEST, "-k", "test_zero")
+
+    def test_a_command_line_that_is_too_long_to_be_recorded(self) -> None:
+        self.refused("selection", *UNITTEST, *["-v"] * 6_000)
 
     def test_a_committed_script_is_as_it_was(self) -> None:
         self.script("runtests.py", "import sys, unittest\nunittest.main(module=None, argv=['x', 'discover'])\n")
@@ -259,6 +311,23 @@ class Trees(EvidenceCase):
         evidence = self.passing()
         self.refused(evidence, code="other_tree")
         self.refused(evidence, code="other_tree", cwd=tree)
+
+    def test_a_clone_that_names_the_tree_as_its_own(self) -> None:
+        self.open()
+        tree, self.folder = self.folder, self.clone()
+        subprocess.run(["git", "config", "core.worktree", tree], cwd=self.folder, check=True)
+        evidence = self.passing()
+        self.refused(evidence, code="tree_missing")
+        self.refused(evidence, code="tree_missing", cwd=tree)
+
+    def test_a_claim_of_a_confined_process(self) -> None:
+        self.open()
+        evidence = self.passing()
+        words = [BUILD / "muniment", "--socket", self.daemon.socket, "task", "complete", "--run", self.run_id, "t1", "--evidence", evidence,
+                 "--strict", "--json"]
+        done = subprocess.run([sys.executable, "-c", CONFINED, *words], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=FINISH_S)
+        self.assertEqual([finding["code"] for finding in json.loads(done.stdout)["findings"] if finding["blocks"]], ["tree_missing"])
 
     def test_a_copy_without_its_repository(self) -> None:
         self.open()

@@ -37,20 +37,26 @@ Result<Fd> listen_as_executor(const std::string& name) {
   });
 }
 
-Result<Fd> connect_to_executor(const std::string& name) {
-  return open_socket(
-      name, [](int socket, const sockaddr* address, socklen_t length) { return ::connect(socket, address, length); });
+Result<Fd> connect_to_executor(const std::string& name, std::chrono::milliseconds patience) {
+  const timeval bound{patience.count() / 1000, patience.count() % 1000 * 1000};
+  return open_socket(name, [&](int socket, const sockaddr* address, socklen_t length) {
+    ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
+    ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound);
+    return ::connect(socket, address, length);
+  });
 }
 
-Result<std::string> digest_of_tree(const std::string& executor, std::uint32_t uid, const std::string& folder,
-                                   Deadline deadline) {
+Result<std::string> digest_of_tree(const std::string& executor, std::uint32_t uid, std::uint32_t process,
+                                   const std::string& folder, Deadline deadline) {
   TreeRequest request;
   request.uid = uid;
+  request.process = process;
   if (folder.size() >= sizeof request.folder) return Error(Errc::invalid_argument, "folder: the path is too long");
   folder.copy(request.folder, sizeof request.folder - 1);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
   request.seconds = static_cast<std::uint32_t>(std::clamp<std::int64_t>(left / 1000 + 1, 1, 3600));
-  ASSIGN_OR_RETURN(const Fd connection, connect_to_executor(executor));
+  ASSIGN_OR_RETURN(const Fd connection,
+                   connect_to_executor(executor, std::chrono::milliseconds(std::max<std::int64_t>(left, 1))));
   if (!send_message(connection.get(), {reinterpret_cast<const char*>(&request), sizeof request}))
     return Error(Errc::unavailable, std::string("the executor: ") + std::strerror(errno));
   pollfd answered{connection.get(), POLLIN, 0};

@@ -68,7 +68,9 @@ class Recording {
     RETURN_IF_ERROR(check_evidence_options());
     RETURN_IF_ERROR(choose_run());
     if (!options_.evidence.task.empty()) {
-      ASSIGN_OR_RETURN(task_tree_, tree_of_task(session_, run_id_, options_.evidence.task));
+      ASSIGN_OR_RETURN(OpenedTask task, opened_task(session_, run_id_, options_.evidence.task));
+      task_tree_ = std::move(task.tree_digest);
+      task_opened_at_ = task.opened_at;
     }
     ASSIGN_OR_RETURN(const std::string params, start_params());
     ASSIGN_OR_RETURN(const Message answer, session_.call("command.start", params));
@@ -173,8 +175,9 @@ class Recording {
   }
 
   void write_program(json::Writer& params) const {
-    const std::string commit = commit_of(task_tree_);
-    const TestProgram program = test_program(session_.command, folder_, commit.empty() ? "HEAD" : commit);
+    TaskBase base{.opened_at = task_opened_at_};
+    if (std::string commit = commit_of(task_tree_); !commit.empty()) base.commit = std::move(commit);
+    const TestProgram program = test_program(session_.command, folder_, base);
     params.key("program").begin_object().member("path", program.path);
     if (!program.own.empty()) params.member("own", program.own);
     params.end_object();
@@ -217,6 +220,7 @@ class Recording {
   std::string run_id_;
   std::string command_id_;
   std::string task_tree_;  // digest of the working tree when the task was opened
+  std::optional<Time> task_opened_at_;
   std::string_view recording_ = end_of_command;
   bool own_run_ = false;
   std::size_t scrubbed_ = 0;  // number of secrets replaced in the output

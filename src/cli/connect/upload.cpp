@@ -38,6 +38,8 @@ Error cannot(std::string_view what) {
   return Error(Errc::invalid_argument, fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
+const char* folder_of_temporary_files = nullptr;
+
 }  // namespace
 
 Result<Message> put_bytes(Client& client, const Upload& upload, std::string_view bytes) {
@@ -89,8 +91,10 @@ Result<Message> put_descriptor(Client& client, const Upload& upload, int descrip
   }
 }
 
+void keep_temporary_files_in(const char* folder) { folder_of_temporary_files = folder; }
+
 Result<Fd> temporary_file() {
-  const char* chosen = std::getenv("TMPDIR");
+  const char* chosen = folder_of_temporary_files != nullptr ? folder_of_temporary_files : std::getenv("TMPDIR");
   const char* folder = chosen == nullptr || *chosen == '\0' ? "/tmp" : chosen;
   Fd file(::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file.open()) {

@@ -33,6 +33,8 @@ Result<Message> put_stream(Client& client, const Upload& upload, std::int64_t si
 
 // Creates an unnamed file that is removed when its descriptor closes. Errors: unavailable.
 Result<Fd> temporary_file();
+// Sets their folder, in place of TMPDIR or /tmp.
+void keep_temporary_files_in(const char* folder);
 
 // Derives the MIME type from the extension; text/plain or application/octet-stream if it is unknown.
 std::string mime_type_of(std::string_view path);

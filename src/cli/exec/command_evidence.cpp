@@ -4,7 +4,6 @@
 
 #include <cstdio>
 
-#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/connect/upload.hpp"
@@ -66,11 +65,12 @@ Result<std::string> run_of_task(Session& session, const std::string& task_id) {
                fmt::format("{} open runs have an open task {}: {}. Name one: --run RUN", runs.size(), task_id, all));
 }
 
-Result<std::string> tree_of_task(Session& session, const std::string& run_id, const std::string& task_id) {
+Result<OpenedTask> opened_task(Session& session, const std::string& run_id, const std::string& task_id) {
   ASSIGN_OR_RETURN(const Message answer,
                    session.call("task.list", fmt::format("{{\"run_id\":{},\"task_id\":{}}}", json::quote(run_id),
                                                          json::quote(task_id))));
-  for (const json::Value task : answer.result()["tasks"]) return task["tree_digest"].string_or("");
+  for (const json::Value task : answer.result()["tasks"])
+    return OpenedTask{std::string(task["tree_digest"].string_or("")), parse_time(task["opened_at"].string_or(""))};
   return Error(Errc::not_found,
                fmt::format("no task {} in run {}. Open it first: muniment task open --run {} --task {} CONTENT",
                            task_id, run_id, shell_word(run_id), shell_word(task_id)));

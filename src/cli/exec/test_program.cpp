@@ -1,13 +1,16 @@
 #include "cli/exec/test_program.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
+#include "base/files/file.hpp"
 #include "base/text.hpp"
 #include "cli/exec/git.hpp"
 #include "evidence/completion/text/command_line.hpp"
@@ -17,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using evidence::completion::CommandKind;
+
+constexpr std::size_t entry_points_bytes_max = 64 * 1024;
 
 // Variables by which something else runs than the command line names, or only a part of the tests.
 struct Variable {
@@ -93,39 +98,66 @@ fs::path find_in_path(const std::string& name) {
   return {};
 }
 
+Time time_of(const timespec& time) { return {std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1'000}; }
+
 bool is_within(const std::string& path, const std::string& folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
 
 class Examination {
  public:
-  Examination(const std::vector<std::string>& argv, const std::string& folder, const std::string& commit)
-      : argv_(argv), folder_(folder), commit_(commit), kind_(evidence::completion::kind_of(argv, {})) {}
+  Examination(const std::vector<std::string>& argv, const std::string& folder, const TaskBase& base)
+      : argv_(argv), folder_(folder), base_(base), kind_(evidence::completion::kind_of(argv, {})) {}
 
   TestProgram examine() {
     TestProgram found;
-    found.path = resolved(argv_.front());
+    found.path = resolved(place_of(argv_.front()));
     if (const std::string name = changed_environment(argv_); !name.empty()) {
       found.own = fmt::format("the variable {} changes what the command runs", name);
       return found;
     }
     for (const std::string& name : {argv_.front(), kind_.name}) {
-      const std::string path = resolved(name);
-      if (found.own.empty() && !path.empty() && is_own(path))
-        found.own = fmt::format("the program {} lies in the working folder and is no installed package", path);
+      const fs::path place = place_of(name);
+      const std::string path = resolved(place);
+      if (!found.own.empty() || path.empty()) continue;
+      if (is_within(path, top())) {
+        if (is_own(path))
+          found.own = fmt::format("the program {} lies in the working folder and is no installed package", path);
+      } else if (!is_installed(path)) {
+        found.own = made_by_agent(place.string());
+        if (found.own.empty()) found.own = made_by_agent(path);
+      }
     }
     if (found.own.empty()) found.own = shadowed_module();
     return found;
   }
 
  private:
-  // Returns the path that runs for the name, without links; empty: there is none.
-  std::string resolved(const std::string& name) const {
+  // Returns the path that runs for the name, which may be a link; empty: there is none.
+  fs::path place_of(const std::string& name) const {
     if (name.empty()) return {};
-    const fs::path found = name.find('/') == std::string::npos ? find_in_path(name) : fs::path(folder_) / name;
+    return name.find('/') == std::string::npos ? find_in_path(name) : fs::path(folder_) / name;
+  }
+
+  static std::string resolved(const fs::path& place) {
     std::error_code failed;
-    const fs::path path = found.empty() ? found : fs::canonical(found, failed);
+    const fs::path path = place.empty() ? place : fs::canonical(place, failed);
     return failed ? std::string() : path.string();
+  }
+
+  // Returns the reason why the agent may have made a program outside the tree; empty: none. No user but root can set
+  // the time of a file's last change of state.
+  std::string made_by_agent(const std::string& path) const {
+    struct stat about {};
+    if (base_.opened_at && ::lstat(path.c_str(), &about) == 0 && time_of(about.st_ctim) >= *base_.opened_at)
+      return fmt::format("the program {} changed after the task was opened, and is no installed package", path);
+    for (fs::path folder = fs::path(path).parent_path(); !folder.empty(); folder = folder.parent_path()) {
+      if (::stat(folder.c_str(), &about) == 0 && (about.st_mode & S_IWOTH) != 0)
+        return fmt::format("the program {} lies in {}, in which every user may write, and is no installed package",
+                           path, folder.string());
+      if (folder == folder.root_path()) break;
+    }
+    return {};
   }
 
   const std::string& top() {
@@ -141,19 +173,40 @@ class Examination {
 
   // A package that a tool installed into the tree is ignored by git; a script of the project is as it was committed.
   bool is_own(const std::string& path) {
-    if (!is_within(path, top())) return false;
     if (!in_git_) return !is_installed(path);
     if (git_output(folder_, {"check-ignore", "-q", "--", path})) return !is_installed(path);
-    return !git_output(folder_, {"ls-files", "--error-unmatch", "--", path}) ||
-           !git_output(folder_, {"diff", "--quiet", "--no-ext-diff", commit_, "--", path});
+    // The bytes are compared here: git would ask filters that the repository names.
+    const auto committed =
+        git_output(folder_, {"cat-file", "blob", base_.commit + ":" + path.substr(top().size() + 1)});
+    if (!committed) return true;
+    const auto now = read_file(path, committed->size() + 1);
+    return !now || *now != *committed;
   }
 
   static bool is_installed(const std::string& path) {
-    for (const std::string_view part : {"/site-packages/", "/node_modules/", "/vendor/bundle/", "/vendor/bin/"}) {
+    for (const std::string_view part : {"/site-packages/", "/dist-packages/", "/node_modules/", "/vendor/bundle/",
+                                        "/vendor/bin/", "/.cargo/bin/", "/go/bin/"}) {
       if (path.find(part) != std::string::npos) return true;
     }
     std::error_code failed;
-    return fs::exists(fs::path(path).parent_path().parent_path() / "pyvenv.cfg", failed);
+    const fs::path prefix = fs::path(path).parent_path().parent_path();
+    return fs::exists(prefix / "pyvenv.cfg", failed) || is_python_script(prefix, fs::path(path).filename().string());
+  }
+
+  // Returns whether a package that pip installed below the prefix has a script of this name.
+  static bool is_python_script(const fs::path& prefix, const std::string& name) {
+    std::error_code failed;
+    for (const fs::path& python : fs::directory_iterator(prefix / "lib", failed)) {
+      if (!python.filename().string().starts_with("python3")) continue;
+      for (const char* packages : {"site-packages", "dist-packages"}) {
+        for (const fs::path& package : fs::directory_iterator(python / packages, failed)) {
+          if (package.extension() != ".dist-info") continue;
+          const auto scripts = read_file((package / "entry_points.txt").string(), entry_points_bytes_max);
+          if (scripts && scripts->find("\n" + name + " =") != std::string::npos) return true;
+        }
+      }
+    }
+    return false;
   }
 
   // `python -m MODULE` prefers the working folder, and Python prefers the folders of PYTHONPATH, to installed packages.
@@ -181,7 +234,7 @@ class Examination {
 
   const std::vector<std::string>& argv_;
   const std::string& folder_;
-  const std::string& commit_;
+  const TaskBase& base_;
   const CommandKind kind_;
   std::string top_;
   bool in_git_ = false;
@@ -189,8 +242,8 @@ class Examination {
 
 }  // namespace
 
-TestProgram test_program(const std::vector<std::string>& argv, const std::string& folder, const std::string& commit) {
-  TestProgram found = Examination(argv, folder, commit).examine();
+TestProgram test_program(const std::vector<std::string>& argv, const std::string& folder, const TaskBase& base) {
+  TestProgram found = Examination(argv, folder, base).examine();
   found.path = preview(found.path, 4096);
   found.own = preview(found.own, 1000);
   return found;

@@ -1,8 +1,11 @@
 // Tells whether the program that runs tests is a program of the machine, or the agent's own.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "base/clock.hpp"
 
 namespace muniment::cli {
 
@@ -11,8 +14,14 @@ struct TestProgram {
   std::string own;   // the reason why the agent wrote what runs, with the file or variable; empty: none was found
 };
 
-// Examines the command as it would start in the folder with the environment of this process. `commit`: the commit at
-// which the task was opened, or HEAD; a file of the tree is not the agent's own if it equals that commit's.
-TestProgram test_program(const std::vector<std::string>& argv, const std::string& folder, const std::string& commit);
+// What was there before the agent's work on a task.
+struct TaskBase {
+  std::string commit = "HEAD";    // of the tree in which the task was opened
+  std::optional<Time> opened_at;  // nullopt: the command supports no task
+};
+
+// Examines the command as it would start in the folder with the environment of this process. A file of the tree is not
+// the agent's own if it equals that of the commit; one elsewhere, if it is older than the task.
+TestProgram test_program(const std::vector<std::string>& argv, const std::string& folder, const TaskBase& base);
 
 }  // namespace muniment::cli

@@ -25,6 +25,14 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+// Returns whether the folder is the tree or lies in it. The settings of a repository may name another tree as its own.
+bool lies_in(const std::string& folder, const std::string& top) {
+  std::error_code failed, failed_too;
+  const auto inner = std::filesystem::canonical(folder, failed);
+  const auto outer = std::filesystem::canonical(top, failed_too);
+  return !failed && !failed_too && std::ranges::mismatch(outer, inner).in1 == outer.end();
+}
+
 std::optional<Hash> hash_of_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return std::nullopt;
@@ -73,6 +81,7 @@ std::string tree_digest(const std::string& folder) {
   const auto top_line = git_output(folder, {"rev-parse", "--show-toplevel"});
   if (!top_line) return {};
   const std::string top = trimmed(*top_line);
+  if (!lies_in(folder, top)) return {};
   const auto commit = git_output(folder, {"rev-parse", "--verify", "-q", "HEAD"});
   const auto listed = git_output(top, {"ls-files", "-z", "--cached", "--others", "--exclude-standard"});
   if (!listed) return {};

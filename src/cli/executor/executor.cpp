@@ -4,27 +4,31 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <linux/keyctl.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/limits.hpp"
 #include "base/process/executor_socket.hpp"
 #include "base/process/passed_descriptors.hpp"
+#include "base/process/user.hpp"
+#include "cli/connect/upload.hpp"
 #include "cli/exec/tree_digest.hpp"
 #include "cli/executor/front_process.hpp"
 #include "cli/executor/request.hpp"
@@ -34,13 +38,13 @@ namespace {
 
 constexpr int listener_fd = 3;
 constexpr int control_fd = 4;
-constexpr timeval request_patience{10, 0};
 constexpr gid_t nobody_gid = 65'534;
 constexpr std::size_t groups_max = 65'536;  // the kernel's NGROUPS_MAX
 
 struct Caller {
   ucred credentials{};
   std::vector<gid_t> groups;
+  Fd process;
 };
 
 bool read_caller(int connection, Caller& caller) {
@@ -50,7 +54,8 @@ bool read_caller(int connection, Caller& caller) {
   length = static_cast<socklen_t>(caller.groups.size() * sizeof(gid_t));
   if (::getsockopt(connection, SOL_SOCKET, SO_PEERGROUPS, caller.groups.data(), &length) != 0) return false;
   caller.groups.resize(length / sizeof(gid_t));
-  return caller.credentials.pid > 0;
+  caller.process = process_of_peer(connection, caller.credentials.pid);
+  return caller.process.open();
 }
 
 // A user without an entry in the database belongs to no group.
@@ -80,37 +85,14 @@ void tell(int connection, RelayMessage::Kind kind, int status, std::string_view 
 // Becomes the caller's user, for good. An executor that is not root can only run commands of its own user.
 std::string_view become(const Caller& caller) {
   const uid_t uid = caller.credentials.uid;
-  const gid_t gid = caller.credentials.gid;
   if (::geteuid() == 0) {
-    if (::setgroups(caller.groups.size(), caller.groups.data()) != 0 || ::setresgid(gid, gid, gid) != 0 ||
-        ::setresuid(uid, uid, uid) != 0)
-      return "the executor cannot become your user";
+    ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);  // a new one: the daemon's keys are not the caller's
+    if (!become_user(uid, caller.credentials.gid, caller.groups)) return "the executor cannot become your user";
   } else if (::geteuid() != uid) {
     return "the daemon runs as another user, and not as root";
   }
   // Other processes of the user can neither trace this process nor open its descriptors.
   return ::prctl(PR_SET_DUMPABLE, 0) == 0 ? "" : "the executor cannot protect its worker";
-}
-
-// Sets what a command inherits from the process that starts it.
-void inherit(pid_t front, const FrontState& state) {
-  for (int resource = 0; resource < RLIM_NLIMITS; ++resource) {
-    rlimit limit{};
-    if (::prlimit(front, static_cast<__rlimit_resource>(resource), nullptr, &limit) == 0)
-      ::setrlimit(static_cast<__rlimit_resource>(resource), &limit);
-  }
-  if (const int nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(front)); nice != 0)
-    ::setpriority(PRIO_PROCESS, 0, nice);
-  ::umask(state.umask);
-  // The worker must receive SIGCHLD to see the end of its command.
-  for (int number = 1; number < 32; ++number)
-    ::signal(number, number != SIGCHLD && (state.ignored >> (number - 1) & 1) != 0 ? SIG_IGN : SIG_DFL);
-  sigset_t blocked;
-  ::sigemptyset(&blocked);
-  for (int number = 1; number < 32; ++number) {
-    if ((state.blocked >> (number - 1) & 1) != 0) ::sigaddset(&blocked, number);
-  }
-  ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
 }
 
 // Answers the daemon with the digest of a tree, as the user of the request.
@@ -123,7 +105,9 @@ void inherit(pid_t front, const FrontState& state) {
   request.folder[sizeof request.folder - 1] = '\0';
   ::alarm(request.seconds);  // ends this process
   std::string digest;
-  if (become(user_of(request.uid)).empty() && ::chdir(request.folder) == 0) digest = tree_digest(".");
+  if (confinement_of(static_cast<pid_t>(request.process)).empty() && become(user_of(request.uid)).empty() &&
+      ::chdir(request.folder) == 0)
+    digest = tree_digest(".");
   send_message(connection, digest + '.');
   ::_exit(0);
 }
@@ -136,17 +120,16 @@ class Relay {
 
   // Returns in the worker only; the relay exits.
   ExecutorRequest run() {
+    ::alarm(limits::executor_request_seconds);  // ends this process
     ::setsid();
-    const pid_t front = caller_.credentials.pid;
-    const auto state = front_state(front);
-    std::string_view refusal = state ? confinement_of(front) : "your process cannot be examined";
-    if (refusal.empty()) refusal = become(caller_);
-    if (!refusal.empty()) {
-      receive_request(connection_.get()).ok();  // closing a socket with an unread message would discard the answer
-      refuse(refusal);
-    }
+    if (const std::string_view refusal = take_over(); !refusal.empty()) refuse(refusal);
+    const auto state = front_state(caller_.credentials.pid);
+    if (!state) refuse("your process cannot be examined");
+    // The facts were those of this process, and not of a later one with the same number.
+    if (!is_alive(caller_.process)) refuse("your process has ended");
     auto request = receive_request(connection_.get());
     if (!request) refuse(request.error().message);
+    ::alarm(0);
     sigset_t all;
     ::sigfillset(&all);
     ::sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -155,7 +138,8 @@ class Relay {
     ::setpgid(worker, worker);  // with its parent in the session, the group can be stopped
     if (worker == 0) {
       connection_.reset();
-      inherit(front, *state);
+      caller_.process.reset();
+      inherit(*state);
       return *std::move(request);
     }
     request = Error(Errc::unavailable, "");  // closes the copies of the streams
@@ -166,7 +150,20 @@ class Relay {
   Execution execution() { return {caller_.credentials.pid, std::move(daemon_)}; }
 
  private:
+  // Makes this process one of the caller's user and control group. Returns the reason why not; empty: done.
+  std::string_view take_over() {
+    const pid_t front = caller_.credentials.pid;
+    if (const std::string_view confined = confinement_of(front); !confined.empty()) return confined;
+    // A user who is not root can leave its control group in other ways, so that only root's executor insists.
+    if (!join_group_of(front) && ::geteuid() == 0)
+      return "your process is in another control group, which the executor cannot join";
+    return become(caller_);
+  }
+
   [[noreturn]] void refuse(std::string_view reason) {
+    // Closing a socket with an unread message would discard the answer.
+    char unread = 0;
+    ::recv(connection_.get(), &unread, sizeof unread, MSG_TRUNC | MSG_DONTWAIT);
     tell(connection_.get(), RelayMessage::Kind::refused, 0, reason);
     ::_exit(0);
   }
@@ -219,7 +216,7 @@ class Relay {
 
   Fd connection_;
   Fd daemon_;
-  const Caller caller_;
+  Caller caller_;
 };
 
 // The executor itself: accepts callers, has the daemon admit them, and counts their relays.
@@ -246,7 +243,7 @@ class Executor {
   void reap(int changes) {
     signalfd_siginfo info{};
     while (::read(changes, &info, sizeof info) > 0) continue;
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) --relays_;
+    for (pid_t ended = 0; (ended = ::waitpid(-1, nullptr, WNOHANG)) > 0;) relays_.erase(ended);
   }
 
   // Returns in the relay with a value.
@@ -254,16 +251,16 @@ class Executor {
     Fd connection(::accept4(listener_fd, nullptr, nullptr, SOCK_CLOEXEC));
     Caller caller;
     if (!connection.open() || !read_caller(connection.get(), caller)) return std::nullopt;
-    ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &request_patience, sizeof request_patience);
-    if (relays_ >= limits::observed_commands_max) {
-      tell(connection.get(), RelayMessage::Kind::refused, 0,
-           fmt::format("{} observed commands run already, which is the limit", limits::observed_commands_max));
+    const uid_t uid = caller.credentials.uid;
+    if (caller.credentials.pid == ::getppid()) {  // the daemon itself, which bounds its requests
+      if (::fork() == 0) answer_daemon(connection.get());
       return std::nullopt;
     }
-    if (caller.credentials.pid == ::getppid()) {
-      const pid_t child = ::fork();
-      if (child == 0) answer_daemon(connection.get());
-      if (child > 0) ++relays_;
+    const auto of_user = std::ranges::count(relays_, uid, &std::pair<const pid_t, uid_t>::second);
+    if (relays_.size() >= limits::observed_commands_max || of_user >= limits::observed_commands_of_user_max) {
+      tell(connection.get(), RelayMessage::Kind::refused, 0,
+           fmt::format("{} observed commands run already ({} of your user), which is the limit", relays_.size(),
+                       of_user));
       return std::nullopt;
     }
     int ends[2];
@@ -275,7 +272,7 @@ class Executor {
       return std::nullopt;
     }
     const pid_t relay = ::fork();
-    if (relay > 0) ++relays_;
+    if (relay > 0) relays_.emplace(relay, uid);
     if (relay != 0) return std::nullopt;
     ::close(listener_fd);
     ::close(control_fd);
@@ -289,7 +286,7 @@ class Executor {
            answer == 'y';
   }
 
-  std::size_t relays_ = 0;  // and the children that answer the daemon
+  std::map<pid_t, uid_t> relays_;
 };
 
 }  // namespace
@@ -309,6 +306,7 @@ int serve_executor(int (*run)(int argc, char** argv, Execution execution)) {
   }
   request.folder.reset();
   environ = request.environment.data();
+  keep_temporary_files_in("/tmp");  // not where TMPDIR names, perhaps a file system that another process serves
   return run(static_cast<int>(request.words.size()) - 1, request.words.data(), relay->execution());
 }
 

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <utility>
 
+#include "base/limits.hpp"
 #include "base/process/executor_socket.hpp"
 #include "base/process/passed_descriptors.hpp"
 #include "base/text.hpp"
@@ -94,7 +96,8 @@ Result<Fd> begin(Session& session, std::string& refusal) {
     refusal = place.error().message;
     return Fd();
   }
-  auto connection = connect_to_executor(place->result()["socket"].string_or(""));
+  auto connection = connect_to_executor(place->result()["socket"].string_or(""),
+                                        std::chrono::seconds(limits::executor_request_seconds));
   Status sent = connection ? send_request(connection->get(), session.words) : Status(connection.error());
   RelayMessage message;
   if (sent && !receive(connection->get(), message)) sent = Error(Errc::unavailable, "its executor ended");

@@ -2,13 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <string>
-
-#include "base/files/file.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -40,7 +44,34 @@ bool is_same_file(pid_t process, std::string_view name) {
          theirs.st_ino == own.st_ino;
 }
 
+// Joins the control group of a line "NUMBER:CONTROLLERS:PATH\n"; there are no controllers in version 2.
+bool join(std::string_view line) {
+  line.remove_prefix(line.find(':') + 1);
+  std::string_view controllers = line.substr(0, line.find(':'));
+  const std::string_view path = line.substr(controllers.size() + 1, line.size() - controllers.size() - 2);
+  if (controllers.starts_with("name=")) controllers.remove_prefix(controllers.find('=') + 1);
+  for (const std::string_view tree : {controllers, std::string_view("unified")}) {
+    const Fd group(::open(fmt::format("/sys/fs/cgroup/{}{}/cgroup.procs", tree, path).c_str(), O_WRONLY | O_CLOEXEC));
+    if (group.open()) return ::write(group.get(), "0", 1) == 1;
+  }
+  return false;
+}
+
+constexpr int so_peerpidfd = 77;  // SO_PEERPIDFD of Linux 6.5
+
 }  // namespace
+
+Fd process_of_peer(int connection, pid_t peer) {
+  int process = -1;
+  socklen_t length = sizeof process;
+  if (::getsockopt(connection, SOL_SOCKET, so_peerpidfd, &process, &length) == 0) return Fd(process);
+  return errno == ENOPROTOOPT ? Fd(static_cast<int>(::syscall(SYS_pidfd_open, peer, 0))) : Fd();
+}
+
+bool is_alive(const Fd& process) {
+  pollfd ended{process.get(), POLLIN, 0};
+  return process.open() && ::poll(&ended, 1, 0) == 0;
+}
 
 std::optional<FrontState> front_state(pid_t front) {
   const std::string status = read_proc(front, "status");
@@ -48,7 +79,35 @@ std::optional<FrontState> front_state(pid_t front) {
   const auto ignored = status_value(status, "SigIgn", 16);
   const auto blocked = status_value(status, "SigBlk", 16);
   if (!umask || !ignored || !blocked) return std::nullopt;
-  return FrontState{static_cast<mode_t>(*umask), *ignored, *blocked};
+  FrontState state;
+  state.umask = static_cast<mode_t>(*umask);
+  state.ignored = *ignored;
+  state.blocked = *blocked;
+  for (std::size_t resource = 0; resource < state.limits.size(); ++resource) {
+    if (::prlimit(front, static_cast<__rlimit_resource>(resource), nullptr, &state.limits[resource]) != 0)
+      return std::nullopt;
+  }
+  errno = 0;
+  state.nice = ::getpriority(PRIO_PROCESS, static_cast<id_t>(front));
+  if (errno != 0 || ::sched_getaffinity(front, sizeof state.processors, &state.processors) != 0) return std::nullopt;
+  return state;
+}
+
+void inherit(const FrontState& state) {
+  for (std::size_t resource = 0; resource < state.limits.size(); ++resource)
+    ::setrlimit(static_cast<__rlimit_resource>(resource), &state.limits[resource]);
+  if (state.nice != 0) ::setpriority(PRIO_PROCESS, 0, state.nice);
+  ::sched_setaffinity(0, sizeof state.processors, &state.processors);
+  ::umask(state.umask);
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  for (int number = 1; number < 32; ++number) {
+    // A worker must receive SIGCHLD to see the end of its command.
+    const bool ignored = number != SIGCHLD && (state.ignored >> (number - 1) & 1) != 0;
+    ::signal(number, ignored ? SIG_IGN : SIG_DFL);
+    if ((state.blocked >> (number - 1) & 1) != 0) ::sigaddset(&blocked, number);
+  }
+  ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
 }
 
 bool in_foreground(pid_t front) {
@@ -67,15 +126,19 @@ bool in_foreground(pid_t front) {
 }
 
 std::string_view confinement_of(pid_t front) {
-  for (const char* name : {"ns/user", "ns/pid", "ns/mnt", "ns/net", "ns/ipc", "ns/uts"}) {
-    if (!is_same_file(front, name)) return "your process is in another namespace (a container or a sandbox)";
+  for (const char* name :
+       {"ns/user", "ns/pid", "ns/mnt", "ns/net", "ns/ipc", "ns/uts", "ns/cgroup", "ns/time", "root"}) {
+    if (!is_same_file(front, name))
+      return "your process is in another namespace or root folder (a container or a sandbox)";
   }
-  if (!is_same_file(front, "root")) return "your process has another root folder";
   const std::string theirs = read_proc(front, "status");
   const std::string own = read_proc(::getpid(), "status");
+  const std::string first = read_proc(1, "status");
+  // Two filters cannot be compared. Only those of process 1, as in a container, are known to be in force for both.
   for (const char* name : {"NoNewPrivs", "Seccomp", "Seccomp_filters"}) {
-    if (status_value(theirs, name, 10) != status_value(own, name, 10))
-      return "your process is confined (seccomp, no_new_privs)";
+    const auto value = status_value(theirs, name, 10);
+    if (value != status_value(own, name, 10) || value != status_value(first, name, 10))
+      return "your process or the daemon is confined (seccomp, no_new_privs)";
   }
   // Only a root that has given up capabilities would gain them again; any other user's worker has none.
   const auto uid = status_value(theirs, "Uid", 10);
@@ -88,6 +151,17 @@ std::string_view confinement_of(pid_t front) {
   if (read_proc(front, "attr/current") != read_proc(::getpid(), "attr/current"))
     return "your process has another security label";
   return "";
+}
+
+bool join_group_of(pid_t front) {
+  const std::string theirs = read_proc(front, "cgroup");
+  const std::string own = read_proc(::getpid(), "cgroup");
+  for (std::string_view rest = theirs; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n') + 1);
+    if (line.empty() || (own.find(line) == std::string::npos && !join(line))) return false;
+    rest.remove_prefix(line.size());
+  }
+  return !theirs.empty();
 }
 
 }  // namespace muniment::cli

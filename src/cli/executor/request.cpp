@@ -24,11 +24,15 @@ struct Header {
 
 Error no_request() { return Error(Errc::invalid_argument, "the request of another version of muniment, or of none"); }
 
+Error too_large() { return Error(Errc::too_large, "the command line and the environment are too large"); }
+
 Result<std::string> read_whole(const Fd& file) {
   struct stat about {};
-  if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_size < 0) return no_request();
-  if (static_cast<std::size_t>(about.st_size) > limits::executor_request_bytes_max)
-    return Error(Errc::too_large, "the command line and the environment are too large");
+  // Only memory has seals. Nobody changes or delays what is read from it.
+  constexpr int sealed = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+  const int seals = ::fcntl(file.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & sealed) != sealed || ::fstat(file.get(), &about) != 0) return no_request();
+  if (static_cast<std::size_t>(about.st_size) > limits::executor_request_bytes_max) return too_large();
   std::string text;
   text.reserve(64);  // outside the string itself, so that a move keeps the addresses
   text.resize(static_cast<std::size_t>(about.st_size));
@@ -47,9 +51,9 @@ Status send_request(int connection, const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += word + '\0';
   for (char** variable = environ; *variable != nullptr; ++variable) text.append(*variable).push_back('\0');
-  if (text.size() > limits::executor_request_bytes_max)
-    return Error(Errc::too_large, "the command line and the environment are too large");
+  if (text.size() > limits::executor_request_bytes_max) return too_large();
   ASSIGN_OR_RETURN(const Fd file, memory_file("command", text));
+  ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
   const Fd folder(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.open()) return Error(Errc::unavailable, std::string("the working folder: ") + std::strerror(errno));
   Header header;
@@ -69,6 +73,7 @@ Result<ExecutorRequest> receive_request(int connection) {
   ASSIGN_OR_RETURN(request.text, read_whole(message.descriptors[0]));
   if (request.text.empty() || request.text.back() != '\0') return no_request();
   for (std::size_t at = 0; at < request.text.size(); at += std::strlen(&request.text[at]) + 1) {
+    if (request.words.size() + request.environment.size() == limits::executor_request_words_max) return too_large();
     std::vector<char*>& list = request.words.size() < header.words ? request.words : request.environment;
     list.push_back(&request.text[at]);
   }

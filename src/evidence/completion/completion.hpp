@@ -37,6 +37,7 @@ struct Task {
 struct Command {
   bool observed = false;  // the daemon's executor started it and read its output; otherwise a client reported it
   std::vector<std::string> argv;
+  bool argv_cut = false;  // more arguments follow, which were too long for the event
   std::string cwd;
   std::string own_program;  // the reason why the program that ran is the agent's own; empty: none was found
   std::optional<std::int64_t> exit_code;  // nullopt: ended by a signal, or the end is not recorded

@@ -213,7 +213,14 @@ class Structure {
       weaken(Code::own_program, "Weak evidence: " + preview(command.own_program, 400) +
                                     ". Run the installed test runner, in an environment that does not change it.");
     }
-    if (asked) check_selection(selection_of(kind));
+    if (asked && command.argv_cut) {
+      weaken(
+          Code::selection,
+          "Weak evidence: the command line is too long to be recorded as a whole, so that it may select a part of the "
+          "tests. Run all of them with a shorter command line.");
+    } else if (asked) {
+      check_selection(selection_of(kind));
+    }
     if (!tests) return;
     if (kind.program == Program::unknown) {
       const bool shown = exhibit_.has_whole_report();

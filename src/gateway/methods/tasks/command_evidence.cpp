@@ -57,6 +57,7 @@ Result<events::Event> event_of(Call& call, const store::Run& run, const Uuid& id
 
 void read_start(const json::Value& body, completion::Command& command) {
   for (const json::Value word : body["argv"]) command.argv.push_back(word.string_or(""));
+  command.argv_cut = body["x_argv_artifact"].present() || body["argv_cut"].present();
   command.cwd = body["cwd"].string_or("");
   command.tree_before = body["tree_digest"].string_or("");
   command.own_program = body["program"]["own"].string_or("");
@@ -135,6 +136,7 @@ std::string content_json(const completion::Command& command, const std::string& 
   if (command.observed) out.member("observed", true);
   out.member("command_id", command_id).member("suite", suite_of(command));
   out.member("argv", command.argv).member("cwd", command.cwd);
+  if (command.argv_cut) out.member("argv_cut", true);
   if (command.exit_code) out.member("exit_code", *command.exit_code);
   if (!command.signal.empty()) out.member("signal", command.signal);
   if (command.interrupted) out.member("interrupted", true);

@@ -4,6 +4,7 @@
 #include "base/process/executor_socket.hpp"
 #include "base/text.hpp"
 #include "gateway/access.hpp"
+#include "gateway/request/worker_slots.hpp"
 #include "gateway/services.hpp"
 
 namespace muniment::gateway::methods {
@@ -100,9 +101,12 @@ void log_violation(Call& call, const std::shared_ptr<store::Run>& run, const Vio
 Result<ClaimedTree> claimed_tree(const Call& call) {
   ClaimedTree tree{call.params["tree_digest"].string_or(""), false};
   const std::string folder = call.params["folder"].string_or(call.caller.folder);
-  if (folder.empty() || call.services.executor.empty()) return tree;
+  // A client of HTTP is no process of this machine, so that the folder would not be the client's.
+  if (folder.empty() || call.services.executor.empty() || call.caller.process == 0) return tree;
   if (!folder.starts_with('/')) return Error(Errc::invalid_argument, "folder: expected an absolute path.");
-  auto digest = digest_of_tree(call.services.executor, call.caller.uid, folder, call.deadline);
+  const WorkerSlot computing(call.services.tree_digests);
+  RETURN_IF_ERROR(computing.admitted("requests already compute the digest of a working tree"));
+  auto digest = digest_of_tree(call.services.executor, call.caller.uid, call.caller.process, folder, call.deadline);
   if (!digest && digest.error().code == Errc::deadline_exceeded) return digest.error();
   if (digest && !digest->empty()) tree = {*std::move(digest), true};
   return tree;
