@@ -134,6 +134,26 @@ TEST_F(Report, NothingIsCountedTwiceAfterARestart) {
   expect_as_the_log_says();
 }
 
+TEST_F(Report, AnEndReadsTheSpanThatItEndsAndNoOthers) {
+  follow();
+  const auto run = start_run("r1");
+  call_tool(run, "c1");
+  catch_up();
+  // Earlier spans, of which the statistics of the table know nothing.
+  run_sql(uri,
+          "ALTER TABLE report_span_tool SET (autovacuum_enabled = false); "
+          "INSERT INTO report_span_tool (log_no, kind, seq, run_no, key, origin, began_seq, began_at, ended_seq) "
+          "SELECT 1, 'tool', n, 1, 'c', 2, n, now(), n + 1 FROM generate_series(1000000, 1020000) n");
+  return_tool(run, "c1");
+  catch_up();
+  const std::string counts = "FROM pg_stat_user_tables WHERE relname = 'report_span_tool'";
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (ask("SELECT n_tup_upd " + counts) == "0" && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_LT(std::stoi(ask("SELECT seq_tup_read + idx_tup_fetch " + counts)), 10'000);
+  EXPECT_EQ(ask("SELECT status FROM report.tool_call WHERE call_id = 'c1'"), "ok");
+}
+
 TEST_F(Report, WhatSomebodyChangedIsFoundAndPutRight) {
   follow();
   const auto run = start_run("r1");

@@ -2,7 +2,6 @@
 // which erase_report takes its locks.
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,13 +43,16 @@ constexpr std::string_view put_runs =
   "ended_seq, ended_at, status, reason, answered_by, exit_code, duration_us, first_token_us, input_tokens, output_tokens, " \
   "cached_input_tokens, cache_write_tokens, reasoning_tokens, cost, currency"
 
+// Each condition names a column of `u`, so that every index of the table answers for one row at a time. With constants,
+// Postgres would read all spans of the kind while the statistics are those of an empty table.
 constexpr std::string_view put_ends =
     "UPDATE report_span s SET (" MUNIMENT_END_COLUMNS
     ") = (SELECT u.ended_seq, u.ended_at, u.status, u.reason, u.answered_by, u.exit_code, "
     "u.duration_us, u.first_token_us, u.input_tokens, u.output_tokens, u.cached_input_tokens, u.cache_write_tokens, u.reasoning_tokens, "
-    "u.cost, u.currency) FROM unnest($3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[], $8::text[], $9::bigint[], "
-    "$10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::numeric[], $18::text[]) "
-    "u (seq, " MUNIMENT_END_COLUMNS ") WHERE s.log_no = $1 AND s.kind = $2 AND s.seq = u.seq";
+    "u.cost, u.currency) FROM unnest($1::smallint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::text[], "
+    "$8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], "
+    "$17::bigint[], $18::numeric[], $19::text[]) u (log_no, kind, run_no, seq, " MUNIMENT_END_COLUMNS
+    ") WHERE s.log_no = u.log_no AND s.kind = u.kind AND s.run_no = u.run_no AND s.seq = u.seq";
 
 const std::vector<std::string> span_columns = {"log_no",
                                                "kind",
@@ -175,17 +177,16 @@ void write_spans(pqxx::transaction_base& work, std::int16_t log_no, const std::v
 
 void write_ends(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no,
                 const std::vector<EndedSpan>& ended) {
-  std::map<std::string_view, Columns> by_kind;  // one statement for each kind, which uses one partition
-  for (const auto& [kind, seq, end] : ended) {
-    by_kind[kind].add(seq, end.seq, end.at, end.status, end.reason, end.answered_by, end.exit_code, end.duration_us,
-                      end.first_token_us, end.input_tokens, end.output_tokens, end.cached_input_tokens,
-                      end.cache_write_tokens, end.reasoning_tokens, end.cost, end.currency);
+  if (ended.empty()) return;
+  Columns columns;
+  for (const auto& [kind, run_no, seq, end] : ended) {
+    columns.add(std::int64_t{log_no}, kind, run_no, seq, end.seq, end.at, end.status, end.reason, end.answered_by,
+                end.exit_code, end.duration_us, end.first_token_us, end.input_tokens, end.output_tokens,
+                end.cached_input_tokens, end.cache_write_tokens, end.reasoning_tokens, end.cost, end.currency);
   }
-  for (const auto& [kind, columns] : by_kind) {
-    Params params = std::move(Params().integer(log_no).text(kind));
-    columns.put(params);
-    query(connection, work, "report_ends_put", put_ends, params);
-  }
+  Params params;
+  columns.put(params);
+  query(connection, work, "report_ends_put", put_ends, params);
 }
 
 void write_places(pqxx::transaction_base& work, std::int16_t log_no, const std::vector<ReportPlace>& places) {

@@ -94,13 +94,13 @@ void Follower::follow() {
     const Status stepped = step();
     set_problem(stepped ? std::string() : stepped.error().message);
     worker_.notify();  // after taking the lock, so that a thread that checked before is waiting by now
-    const bool behind = next_seq_.load() < tail_.next_seq();
+    const std::int64_t waiting = tail_.next_seq() - next_seq_.load();
     const bool ending = tail_.closed();
-    if (ending && (!stepped || !behind)) return;  // the next start reads the rest
+    if (ending && (!stepped || waiting <= 0)) return;  // the next start reads the rest
     if (!stepped) {
       pause(away_pause);
-    } else if (!behind) {
-      tail_.wait(next_seq_.load(), at_rest);
+    } else if (waiting < static_cast<std::int64_t>(batch_events_max)) {
+      if (waiting <= 0) tail_.wait(next_seq_.load(), at_rest);
       if (!tail_.closed()) pause(options_.batch_pause);
     }
   }

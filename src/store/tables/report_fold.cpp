@@ -237,7 +237,7 @@ ReportRows fold_report(const std::vector<EventPtr>& events, OpenSpans open) {
     if (const auto here = begun_here.find(seq); here != begun_here.end()) {
       rows.spans[here->second].end = std::move(end);
     } else {
-      rows.ended.push_back({type.kind, seq, std::move(end)});
+      rows.ended.push_back({type.kind, event.run_no, seq, std::move(end)});
     }
   });
   for (auto& [run_no, run] : runs) rows.runs.push_back(std::move(run));

@@ -52,6 +52,7 @@ struct SpanRow {
 // The end of a span that the table holds already.
 struct EndedSpan {
   std::string_view kind;
+  std::int64_t run_no = 0;
   std::int64_t seq = -1;
   SpanEnd end;
 };
