@@ -68,6 +68,15 @@ class LyingDaemon:
                 client.sendall(json.dumps(reply).encode() + b"\n")
 
 
+def without_executor(rewrite: Rewrite) -> Rewrite:
+    """The requests of a command that the executor runs would not pass the lying daemon."""
+    def rewritten(method: str, params: Json, result: Json) -> None:
+        if method == "command.executor":
+            result["socket"] = "nowhere"
+        rewrite(method, params, result)
+    return rewritten
+
+
 class MetaCase(DaemonCase):
     shared = True
 
@@ -92,7 +101,7 @@ class MetaCase(DaemonCase):
         self.assertIn(reason, report["criteria"][min(numbers) - 1]["detail"])
 
     def lie(self, rewrite: Rewrite) -> Json:
-        lying = LyingDaemon(self.daemon, rewrite)
+        lying = LyingDaemon(self.daemon, without_executor(rewrite))
         self.addCleanup(lying.listener.close)
         return self.report(place=["--socket", lying.path])
 
@@ -152,7 +161,7 @@ class Report(MetaCase):
                 child.send_signal(signal.SIGINT)
 
         started: dict[str, str] = {}
-        lying = LyingDaemon(self.daemon, interrupt)
+        lying = LyingDaemon(self.daemon, without_executor(interrupt))
         self.addCleanup(lying.listener.close)
         child = subprocess.Popen([str(BUILD / "muniment"), "--socket", lying.path, "doctor", "--self"], stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -246,7 +255,7 @@ class StrictPolicy(MetaCase):
         cls.daemon.start()
 
     def test_evidence_of_clients_completes_nothing(self) -> None:
-        self.assert_not_met(self.report(), {1, 2, 3, 4}, "the workflow of a correct coder failed: Weak evidence: ")
+        self.assert_not_met(self.report(), {2, 3, 4}, "a completion with a design review was refused: Weak evidence: ")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 
 #include "base/crypto/sha256.hpp"
 #include "base/process/stop_signals.hpp"
+#include "cli/executor/executor.hpp"
 #include "cli/meta/criteria.hpp"
 
 namespace muniment::cli {
@@ -138,8 +139,13 @@ RecordedReport record_report(MetaRun& run, std::vector<CriterionResult> results)
 }
 
 Status validate_self(Session& session, std::string commands) {
-  ASSIGN_OR_RETURN(Client* const client, session.running_client());
-  static_cast<void>(client);
+  RETURN_IF_ERROR(session.running_client());
+  ASSIGN_OR_RETURN(const auto executed, run_in_executor(session, false));
+  if (executed) {
+    session.exit_code = *executed;
+    return success();
+  }
+  session.observe();
   ASSIGN_OR_RETURN(const std::string run_id, start_validation(session));
   MetaRun run{session, std::move(commands), run_id};
   StopSignals stop;
