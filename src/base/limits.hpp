@@ -54,7 +54,7 @@ inline constexpr std::size_t bead_runs_max = 1'000;            // runs searched 
 inline constexpr std::size_t workflow_refusals_max = 100;  // different refused accesses of a command that are recorded
 inline constexpr std::int64_t workflow_open_files_max = 1'024;
 inline constexpr std::int64_t workflow_processes_max = 512;
-inline constexpr std::size_t workflow_implementation_files_max = 10'000;
+inline constexpr std::size_t workflow_implementation_files_max = 100'000;  // files and links
 
 // MCP (docs/mcp.md).
 inline constexpr std::size_t mcp_calls_per_session_max = 128;  // requests in progress

@@ -165,6 +165,8 @@ Result<Fd> open_folder(const std::string& path) {
   return folder;
 }
 
+std::string path_of(const Fd& file) { return fmt::format("/proc/self/fd/{}", file.get()); }
+
 Result<Fd> open_beneath(const Fd& root, std::string_view path, int flags) {
   RETURN_IF_ERROR(check_beneath(path));
   const std::string text(path);

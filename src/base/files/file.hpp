@@ -48,6 +48,8 @@ struct RegularFile {
 };
 
 Result<Fd> open_folder(const std::string& path);
+// Returns a path of the open file or folder that is valid in this process while it is open.
+std::string path_of(const Fd& file);
 
 // Errors: invalid_argument unless `path` is relative, not empty, and without ".", ".." and NUL.
 Status check_beneath(std::string_view path);

@@ -66,7 +66,7 @@ Result<std::optional<TarEntry>> TarReader::next() {
                      archive_entry_size(entry) >= 0;
   if (!plain)
     return Error(Errc::corrupt, fmt::format("reading {}: it holds an entry that is not a regular file", impl_->path));
-  return std::optional(TarEntry{name, archive_entry_size(entry)});
+  return std::optional(TarEntry{name, archive_entry_size(entry), {}});
 }
 
 Status TarReader::check_end() {
@@ -157,8 +157,9 @@ Status TarWriter::begin(const TarEntry& entry) {
   RETURN_IF_ERROR(impl_->check_complete());
   const std::unique_ptr<archive_entry, EntryFree> header(archive_entry_new());
   archive_entry_set_pathname(header.get(), entry.path.c_str());
-  archive_entry_set_filetype(header.get(), AE_IFREG);
-  archive_entry_set_perm(header.get(), 0644);
+  archive_entry_set_filetype(header.get(), entry.link.empty() ? AE_IFREG : AE_IFLNK);
+  archive_entry_set_perm(header.get(), entry.link.empty() ? 0644 : 0777);
+  if (!entry.link.empty()) archive_entry_set_symlink(header.get(), entry.link.c_str());
   archive_entry_set_mtime(header.get(), 0, 0);
   archive_entry_set_size(header.get(), entry.size_bytes);
   if (archive_write_header(impl_->writer.get(), header.get()) != ARCHIVE_OK) return impl_->failure();

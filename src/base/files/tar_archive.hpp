@@ -1,5 +1,5 @@
 // Reads and writes tar archives, compressed with zstd or not; only this unit uses libarchive. Archives may be hostile:
-// only regular files are returned, nothing is unpacked to disk, and an entry is decompressed only as far as its reader
+// only regular files are read, nothing is unpacked to disk, and an entry is decompressed only as far as its reader
 // requests.
 #pragma once
 
@@ -17,6 +17,7 @@ namespace muniment {
 struct TarEntry {
   std::string path;
   std::int64_t size_bytes = 0;
+  std::string link{};  // target of a symbolic link; empty: a regular file
 };
 
 class TarReader {

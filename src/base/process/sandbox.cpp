@@ -115,6 +115,8 @@ Result<int> confine_files(const FileRules& rules) {
     RETURN_IF_ERROR(allow(ruleset.get(), path, reading & handled.files, false));
   for (const std::string& path : rules.read_write)
     RETURN_IF_ERROR(allow(ruleset.get(), path, writing & handled.files, true));
+  for (const std::string& path : rules.terminals)
+    RETURN_IF_ERROR(allow(ruleset.get(), path, (writing | landlock::ioctl_dev) & handled.files, false));
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
     return Error(Errc::unavailable, "Landlock: " + sandbox_reason());
   }

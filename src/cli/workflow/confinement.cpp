@@ -19,6 +19,7 @@
 #include <iterator>
 
 #include "base/process/sandbox.hpp"
+#include "cli/workflow/watched_calls.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -42,6 +43,19 @@ std::string map_user(uid_t user, gid_t group) {
                       write_text("/proc/self/uid_map", uid + " " + uid + " 1") &&
                       write_text("/proc/self/gid_map", gid + " " + gid + " 1");
   return mapped ? "" : "user namespace";
+}
+
+std::string unshare_as_user(int kinds) {
+  const uid_t user = ::geteuid();
+  const gid_t group = ::getegid();
+  if (user != 0) {
+    if (std::string failed = map_user(user, group); !failed.empty()) return failed;
+  }
+  return ::unshare(kinds) == 0 ? "" : "namespaces";
+}
+
+bool mount_processes(const std::string& folder) {
+  return ::mount("proc", folder.c_str(), "proc", mount_flags | MS_NOEXEC, nullptr) == 0;
 }
 
 // Creates a mount point for `source` below `root` and binds `source` there. A missing `source` is skipped.
@@ -77,6 +91,32 @@ std::string add_devices(const std::string& root) {
     if (file >= 0) ::close(file);
     if (::mount(device, target.c_str(), nullptr, MS_BIND, nullptr) != 0) return device;
   }
+  for (const auto& [name, target] : {std::pair("/dev/ptmx", "pts/ptmx"), std::pair("/dev/fd", "/proc/self/fd"),
+                                     std::pair("/dev/stdin", "/proc/self/fd/0"),
+                                     std::pair("/dev/stdout", "/proc/self/fd/1"),
+                                     std::pair("/dev/stderr", "/proc/self/fd/2")}) {
+    if (::symlink(target, (root + name).c_str()) != 0) return name;
+  }
+  return {};
+}
+
+// Mounts one file system, whose size limits /tmp and /dev/shm together, and terminals of the view's own.
+std::string add_private_files(const std::string& root, std::int64_t bytes_max) {
+  const std::string place = root + "/private";
+  std::error_code failed;
+  for (const char* folder : {"/private", "/tmp", "/dev/shm", "/dev/pts"}) fs::create_directories(root + folder, failed);
+  const std::string size = "mode=755,size=" + std::to_string(bytes_max);
+  if (::mount("tmpfs", place.c_str(), "tmpfs", mount_flags, size.c_str()) != 0) return "/tmp";
+  for (const auto& [name, target] : {std::pair("/tmp", "/tmp"), std::pair("/shm", "/dev/shm")}) {
+    const std::string folder = place + name;
+    if (::mkdir(folder.c_str(), 0700) != 0 || ::chmod(folder.c_str(), 01777) != 0 ||
+        ::mount(folder.c_str(), (root + target).c_str(), nullptr, MS_BIND, nullptr) != 0)
+      return target;
+  }
+  if (::umount2(place.c_str(), MNT_DETACH) != 0 || ::rmdir(place.c_str()) != 0) return "/tmp";
+  const std::string terminals = root + "/dev/pts";
+  if (::mount("devpts", terminals.c_str(), "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620") != 0)
+    return "/dev/pts";
   return {};
 }
 
@@ -87,24 +127,22 @@ constexpr std::uint32_t number(long call) { return static_cast<std::uint32_t>(ca
 std::vector<std::string> system_view() { return {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc"}; }
 
 std::string enter_namespaces(const View& view) {
-  const uid_t user = ::geteuid();
-  const gid_t group = ::getegid();
-  if (user != 0) {
-    if (std::string failed = map_user(user, group); !failed.empty()) return failed;
-  }
-  int kinds = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
-  if (!view.network) kinds |= CLONE_NEWNET;
-  if (::unshare(kinds) != 0) return "namespaces";
-  return {};
+  return unshare_as_user(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | (view.network ? 0 : CLONE_NEWNET));
+}
+
+std::string enter_own_processes() { return unshare_as_user(CLONE_NEWNS | CLONE_NEWPID); }
+
+std::string mount_private(const std::string& folder, std::int64_t bytes_max) {
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return "private mounts";
+  const std::string size = "mode=700,size=" + std::to_string(bytes_max);
+  if (::mount("tmpfs", folder.c_str(), "tmpfs", mount_flags, size.c_str()) != 0) return "mount of " + folder;
+  return mount_processes("/proc") ? "" : "mount of /proc";
 }
 
 std::string enter_view(const View& view, const std::string& root) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "private mounts";
   if (::mount("tmpfs", root.c_str(), "tmpfs", mount_flags, "mode=755,size=16m") != 0) return "mount of the view";
-  std::error_code failed;
-  fs::create_directories(root + "/tmp", failed);
-  const std::string size = "mode=1777,size=" + std::to_string(view.tmp_bytes_max);
-  if (::mount("tmpfs", (root + "/tmp").c_str(), "tmpfs", mount_flags, size.c_str()) != 0) return "mount of /tmp";
+  if (std::string folder = add_private_files(root, view.tmp_bytes_max); !folder.empty()) return "mount of " + folder;
   for (const std::string& path : system_view()) {
     if (!bind_path(root, path, false)) return "mount of " + path;
   }
@@ -115,8 +153,9 @@ std::string enter_view(const View& view, const std::string& root) {
     if (!bind_path(root, path, true)) return "mount of " + path;
   }
   if (std::string device = add_devices(root); !device.empty()) return "mount of " + device;
+  std::error_code failed;
   fs::create_directories(root + "/proc", failed);
-  if (::mount("proc", (root + "/proc").c_str(), "proc", mount_flags | MS_NOEXEC, nullptr) != 0) return "mount of /proc";
+  if (!mount_processes(root + "/proc")) return "mount of /proc";
   if (::chdir(root.c_str()) != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0) return "pivot_root";
   if (::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0) return "detaching the old root";
   return {};
@@ -138,63 +177,66 @@ std::string drop_privileges() {
 Result<int> restrict_changes(const View& view) {
   FileRules rules{.read_only = {"/"}, .read_write = view.writes, .programs = true, .network = view.network};
   rules.read_write.insert(rules.read_write.end(), {"/tmp", "/dev"});
+  rules.terminals = {"/dev/pts"};
   return confine_files(rules);
 }
 
-int install_notifier() {
-  // Calls that name a path or an address, and calls that a confined command never needs.
-  // clang-format off
-  constexpr long watched[] = {
-      SYS_openat, SYS_openat2, SYS_truncate, SYS_linkat, SYS_renameat2, SYS_unlinkat, SYS_connect,
-      SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd, SYS_kcmp,
-      SYS_mount, SYS_open_tree, SYS_move_mount, SYS_fsopen, SYS_fsmount, SYS_pivot_root, SYS_unshare, SYS_setns,
-      SYS_bpf, SYS_perf_event_open, SYS_io_uring_setup, SYS_keyctl, SYS_add_key, SYS_request_key,
-      SYS_umount2, SYS_mount_setattr, SYS_fsconfig, SYS_fspick, SYS_chroot, SYS_open_by_handle_at, SYS_userfaultfd,
-      SYS_process_madvise, SYS_io_uring_enter, SYS_io_uring_register, SYS_kexec_load, SYS_init_module,
-      SYS_finit_module, SYS_delete_module, SYS_quotactl, SYS_swapon, SYS_swapoff, SYS_reboot,
-#ifdef SYS_open
-      SYS_open, SYS_creat, SYS_link, SYS_rename, SYS_unlink,
-#endif
-#ifdef SYS_renameat
-      SYS_renameat,
-#endif
-  };
-  // clang-format on
+namespace {
+
 #if defined(__x86_64__)
-  constexpr std::uint32_t own = AUDIT_ARCH_X86_64;
+constexpr std::uint32_t own_architecture = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
-  constexpr std::uint32_t own = AUDIT_ARCH_AARCH64;
+constexpr std::uint32_t own_architecture = AUDIT_ARCH_AARCH64;
 #else
 #error "add the architecture's AUDIT_ARCH value"
 #endif
+
+constexpr sock_filter load_argument = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args));
+constexpr sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+constexpr sock_filter notify = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
+
+// Returns what the filter does with a watched call. It ends with a return in any case.
+std::vector<sock_filter> rules_of(const WatchedCall& call) {
+  if (call.kind == CallKind::family) {
+    std::vector<sock_filter> rules{load_argument};
+    for (const int family : permitted_families()) {
+      rules.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(family), 0, 1));
+      rules.push_back(allow);
+    }
+    rules.push_back(notify);
+    return rules;
+  }
+  // A nested user namespace would give capabilities, and with them more of the kernel to attack.
+  constexpr std::uint32_t new_namespaces =
+      CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+  if (call.kind == CallKind::namespaces)
+    return {load_argument, BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, new_namespaces, 0, 1), notify, allow};
+  return {notify};
+}
+
+}  // namespace
+
+int install_notifier() {
   std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, own, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, own_architecture, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+  };
+  const auto add = [&program](long call, const std::vector<sock_filter>& rules) {
+    program.push_back(
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(call), 0, static_cast<std::uint8_t>(rules.size())));
+    program.insert(program.end(), rules.begin(), rules.end());
   };
 #if defined(__x86_64__)
   // The calls of the x32 ABI have numbers of their own, which would bypass the list.
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
 #endif
-  for (const long call : watched) {
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(call), 0, 1));
-    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
-  }
-  // A nested user namespace would give capabilities, and with them more of the kernel to attack. The flags of clone3
-  // are in memory, which a filter cannot read; ENOSYS makes libraries use clone.
-  constexpr std::uint32_t new_namespaces =
-      CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
-  program.insert(program.end(), {
-                                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(SYS_clone3), 0, 1),
-                                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-                                    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(SYS_clone), 0, 3),
-                                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
-                                    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, new_namespaces, 0, 1),
-                                    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
-                                });
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  for (const WatchedCall& call : watched_calls()) add(call.number, rules_of(call));
+  // The flags of clone3 are in memory, which a filter cannot read; ENOSYS makes libraries use clone.
+  add(SYS_clone3, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)});
+  program.push_back(allow);
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
   return static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter));
 }

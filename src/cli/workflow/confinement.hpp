@@ -19,7 +19,7 @@ struct View {
   std::vector<std::string> reads;   // absolute paths of files and folders; missing ones are skipped
   std::vector<std::string> writes;  // absolute paths of folders
   bool network = false;             // keeps the network of the caller
-  std::int64_t tmp_bytes_max = 0;   // size of the private /tmp
+  std::int64_t tmp_bytes_max = 0;   // size of the private /tmp and /dev/shm together
 };
 
 // Returns the folders of the system that every command can read: programs, libraries, and /etc.
@@ -35,6 +35,13 @@ std::string enter_namespaces(const View& view);
 // Builds the view below `root`, an empty folder, and makes it the root of the process. Call in process 1. Returns as
 // above.
 std::string enter_view(const View& view, const std::string& root);
+
+// Enters new namespaces for processes and mounts only; the next child is process 1. Returns as above.
+std::string enter_own_processes();
+
+// Mounts a file system of at most `bytes_max` bytes in memory at `folder`, which only the processes of the namespace
+// see, and /proc. Call in process 1. Returns as above.
+std::string mount_private(const std::string& folder, std::int64_t bytes_max);
 
 // Drops the user, all capabilities and the right to gain them. Returns as above.
 std::string drop_privileges();

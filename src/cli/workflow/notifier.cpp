@@ -3,11 +3,16 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -15,92 +20,47 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <span>
 
 #include "base/limits.hpp"
+#include "base/process/thread.hpp"
 
 namespace muniment::cli {
 namespace {
 
 constexpr std::size_t path_bytes_max = 4096;
+constexpr std::size_t page_bytes = 4096;  // the smallest of all architectures
 
-enum class CallKind { path, path_at, two_paths, two_paths_at, address, forbidden };
+// From Linux 6.6 on: the command and this thread wake each other on the same processor. The headers of Debian 12 are
+// older.
+constexpr unsigned long set_flags = _IOW('!', 4, std::uint64_t);
+constexpr std::uint64_t wake_here = 1;
 
-struct WatchedCall {
-  long number;
-  const char* name;
-  CallKind kind;
-};
-
-constexpr WatchedCall watched_calls[] = {
-    {SYS_openat, "openat", CallKind::path_at},
-    {SYS_openat2, "openat2", CallKind::path_at},
-    {SYS_truncate, "truncate", CallKind::path},
-    {SYS_linkat, "linkat", CallKind::two_paths_at},
-    {SYS_renameat2, "renameat2", CallKind::two_paths_at},
-    {SYS_unlinkat, "unlinkat", CallKind::path_at},
-    {SYS_connect, "connect", CallKind::address},
-    {SYS_ptrace, "ptrace", CallKind::forbidden},
-    {SYS_process_vm_readv, "process_vm_readv", CallKind::forbidden},
-    {SYS_mount, "mount", CallKind::forbidden},
-    {SYS_unshare, "unshare", CallKind::forbidden},
-    {SYS_setns, "setns", CallKind::forbidden},
-    {SYS_pivot_root, "pivot_root", CallKind::forbidden},
-    {SYS_pidfd_getfd, "pidfd_getfd", CallKind::forbidden},
-    {SYS_bpf, "bpf", CallKind::forbidden},
-    {SYS_process_vm_writev, "process_vm_writev", CallKind::forbidden},
-    {SYS_kcmp, "kcmp", CallKind::forbidden},
-    {SYS_open_tree, "open_tree", CallKind::forbidden},
-    {SYS_move_mount, "move_mount", CallKind::forbidden},
-    {SYS_fsopen, "fsopen", CallKind::forbidden},
-    {SYS_fsmount, "fsmount", CallKind::forbidden},
-    {SYS_perf_event_open, "perf_event_open", CallKind::forbidden},
-    {SYS_io_uring_setup, "io_uring_setup", CallKind::forbidden},
-    {SYS_keyctl, "keyctl", CallKind::forbidden},
-    {SYS_add_key, "add_key", CallKind::forbidden},
-    {SYS_request_key, "request_key", CallKind::forbidden},
-    {SYS_clone, "clone", CallKind::forbidden},
-    {SYS_umount2, "umount2", CallKind::forbidden},
-    {SYS_mount_setattr, "mount_setattr", CallKind::forbidden},
-    {SYS_fsconfig, "fsconfig", CallKind::forbidden},
-    {SYS_fspick, "fspick", CallKind::forbidden},
-    {SYS_chroot, "chroot", CallKind::forbidden},
-    {SYS_open_by_handle_at, "open_by_handle_at", CallKind::forbidden},
-    {SYS_userfaultfd, "userfaultfd", CallKind::forbidden},
-    {SYS_process_madvise, "process_madvise", CallKind::forbidden},
-    {SYS_io_uring_enter, "io_uring_enter", CallKind::forbidden},
-    {SYS_io_uring_register, "io_uring_register", CallKind::forbidden},
-    {SYS_kexec_load, "kexec_load", CallKind::forbidden},
-    {SYS_init_module, "init_module", CallKind::forbidden},
-    {SYS_finit_module, "finit_module", CallKind::forbidden},
-    {SYS_delete_module, "delete_module", CallKind::forbidden},
-    {SYS_quotactl, "quotactl", CallKind::forbidden},
-    {SYS_swapon, "swapon", CallKind::forbidden},
-    {SYS_swapoff, "swapoff", CallKind::forbidden},
-    {SYS_reboot, "reboot", CallKind::forbidden},
-#ifdef SYS_open
-    {SYS_open, "open", CallKind::path},
-    {SYS_creat, "creat", CallKind::path},
-    {SYS_link, "link", CallKind::two_paths},
-    {SYS_rename, "rename", CallKind::two_paths},
-    {SYS_unlink, "unlink", CallKind::path},
-#endif
-#ifdef SYS_renameat
-    {SYS_renameat, "renameat", CallKind::two_paths_at},
-#endif
-};
-
-std::string read_memory(std::uint32_t pid, std::uint64_t address, std::size_t size) {
-  const Fd memory(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  std::string bytes(size, '\0');
-  // A text may end at the end of a mapping, so that the read is shorter.
-  const ssize_t got = memory.open() ? ::pread(memory.get(), bytes.data(), size, static_cast<off_t>(address)) : -1;
-  bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  return bytes;
+// Reads up to `size` bytes, fewer at the end of a mapping.
+std::size_t read_memory(std::uint32_t pid, std::uint64_t address, char* into, std::size_t size) {
+  iovec here{into, size};
+  iovec there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), size};
+  ssize_t got = ::process_vm_readv(static_cast<pid_t>(pid), &here, 1, &there, 1, 0);
+  if (got < 0 && (errno == ENOSYS || errno == EPERM)) {  // some containers refuse the call
+    const Fd memory(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
+    got = memory.open() ? ::pread(memory.get(), into, size, static_cast<off_t>(address)) : -1;
+  }
+  return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 
+// The text may end at the end of a mapping, so that no read crosses a page.
 std::string text_at(std::uint32_t pid, std::uint64_t address) {
-  std::string text = read_memory(pid, address, path_bytes_max);
-  text.resize(std::min(text.size(), text.find('\0')));
+  std::string text;
+  char page[page_bytes];
+  while (text.size() < path_bytes_max) {
+    const std::size_t wanted = page_bytes - address % page_bytes;
+    const std::size_t got = read_memory(pid, address, page, wanted);
+    const std::string_view read(page, got);
+    text += read.substr(0, read.find('\0'));
+    if (got < wanted || read.find('\0') != std::string_view::npos) break;
+    address += got;
+  }
+  text.resize(std::min(text.size(), path_bytes_max));
   return text;
 }
 
@@ -127,8 +87,10 @@ std::string absolute(std::uint32_t pid, std::int32_t folder, const std::string& 
 
 // Returns the address as text; empty if a confined command may connect to it.
 std::string address_text(std::uint32_t pid, std::uint64_t address, std::uint64_t length, bool network) {
-  const std::string bytes = read_memory(pid, address, std::min<std::uint64_t>(length, sizeof(sockaddr_storage)));
   sockaddr_storage storage{};
+  const std::size_t wanted = std::min<std::uint64_t>(length, sizeof storage);
+  std::string bytes(wanted, '\0');
+  bytes.resize(read_memory(pid, address, bytes.data(), wanted));
   std::memcpy(&storage, bytes.data(), bytes.size());
   char text[INET6_ADDRSTRLEN] = "";
   if (storage.ss_family == AF_UNIX && bytes.size() > offsetof(sockaddr_un, sun_path)) {
@@ -151,15 +113,65 @@ std::string address_text(std::uint32_t pid, std::uint64_t address, std::uint64_t
   return {};
 }
 
+// Returns whether the path, as the process resolves it, is a regular file below `folder`.
+bool is_file_below(std::uint32_t pid, const std::string& path, const std::string& folder) {
+  const Fd root(::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  const Fd file(root.open() ? static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how))
+                            : -1);
+  struct stat about {};
+  if (!file.open() || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  std::error_code failed;
+  return is_beneath(std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", file.get()), failed).string(),
+                    folder);
+}
+
+bool exists_outside(const std::string& path) {
+  std::error_code failed;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, failed));
+}
+
 }  // namespace
+
+void Notifier::start(Fd listener) {
+  listener_ = std::move(listener);
+  stopping_ = Fd(::eventfd(0, EFD_CLOEXEC));
+  ::ioctl(listener_.get(), set_flags, wake_here);
+  thread_ = named_thread("notifier", [this] { answer_all(); });
+}
+
+void Notifier::stop() {
+  if (!thread_.joinable()) return;
+  const std::uint64_t once = 1;
+  static_cast<void>(::write(stopping_.get(), &once, sizeof once));
+  thread_.join();
+  listener_.reset();  // a call that is still reported fails with ENOSYS
+}
+
+void Notifier::answer_all() {
+  for (;;) {
+    pollfd waits[] = {{listener_.get(), POLLIN, 0}, {stopping_.get(), POLLIN, 0}};
+    if (::poll(waits, std::size(waits), -1) < 0 && errno != EINTR) return;
+    if (waits[1].revents != 0 || (waits[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return;
+    if ((waits[0].revents & POLLIN) != 0) answer_one();
+  }
+}
 
 bool Notifier::in_view(const std::string& path) const {
   const auto known = [&](const std::string& seen) { return is_beneath(path, seen) || is_beneath(seen, path); };
-  if (std::any_of(seen_.begin(), seen_.end(), known)) return true;
-  if (!is_beneath(path, "/tmp") || is_beneath(path, hidden_)) return false;
+  if (std::any_of(watched_.seen.begin(), watched_.seen.end(), known)) return true;
+  if (!is_beneath(path, "/tmp") || is_beneath(path, watched_.hidden)) return false;
   // A path of the private /tmp; if it also exists outside, the command may have looked for that file.
-  std::error_code failed;
-  return !std::filesystem::exists(std::filesystem::symlink_status(path, failed));
+  return !exists_outside(path);
+}
+
+// Programs look for many files that exist nowhere: in the folders of PATH, and configuration in the folders above.
+bool Notifier::is_noticed(const WatchedCall& call, const std::string& path) const {
+  if (call.access == Access::open || call.access == Access::change) return true;
+  const auto above = [&](const std::string& removed) { return is_beneath(path, removed); };
+  return std::any_of(watched_.removed.begin(), watched_.removed.end(), above) || exists_outside(path);
 }
 
 void Notifier::record(const char* operation, std::string path, std::uint32_t pid) {
@@ -175,40 +187,63 @@ void Notifier::record(const char* operation, std::string path, std::uint32_t pid
   }
 }
 
-bool Notifier::serve(int listener) {
+void Notifier::judge_path(const WatchedCall& call, std::uint32_t pid, std::uint64_t folder, std::uint64_t address) {
+  std::string path = absolute(pid, static_cast<std::int32_t>(folder), text_at(pid, address));
+  if (path.empty()) return;
+  if (!in_view(path)) {
+    if (is_noticed(call, path)) record(call.name, std::move(path), pid);
+  } else if (!examined_ && !watched_.examined.empty() &&
+             (call.access == Access::open || call.access == Access::execute)) {
+    examined_ = is_file_below(pid, path, watched_.examined);
+  }
+}
+
+// Returns the error of the call; 0: the kernel executes it.
+std::int32_t Notifier::judge(const seccomp_notif& asked) {
+  constexpr auto here = static_cast<std::uint64_t>(AT_FDCWD);
+  const auto& args = asked.data.args;
+  const std::span<const WatchedCall> calls = watched_calls();
+  const auto call = std::find_if(calls.begin(), calls.end(),
+                                 [&](const WatchedCall& one) { return one.number == asked.data.nr; });
+  if (call == calls.end()) {
+    record("unknown", "", asked.pid);
+    return -EPERM;
+  }
+  switch (call->kind) {
+    case CallKind::path: judge_path(*call, asked.pid, here, args[0]); return 0;
+    case CallKind::path_at: judge_path(*call, asked.pid, args[0], args[1]); return 0;
+    case CallKind::two_paths:
+      judge_path(*call, asked.pid, here, args[0]);
+      judge_path(*call, asked.pid, here, args[1]);
+      return 0;
+    case CallKind::two_paths_at:
+      judge_path(*call, asked.pid, args[0], args[1]);
+      judge_path(*call, asked.pid, args[2], args[3]);
+      return 0;
+    case CallKind::address: {
+      std::string target = address_text(asked.pid, args[1], args[2], watched_.network);
+      if (!target.empty() && (target.front() != '/' || !in_view(target)))
+        record(call->name, std::move(target), asked.pid);
+      return 0;
+    }
+    case CallKind::family:
+      record(call->name, family_name(static_cast<int>(args[0])), asked.pid);
+      return -EAFNOSUPPORT;
+    case CallKind::namespaces:
+    case CallKind::none: break;
+  }
+  record(call->name, "", asked.pid);
+  return -EPERM;
+}
+
+void Notifier::answer_one() {
   seccomp_notif asked{};
-  if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0) return errno == EINTR || errno == ENOENT;
+  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0) return;  // the process has been killed
   seccomp_notif_resp answer{};
   answer.id = asked.id;
-  answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-  const auto& args = asked.data.args;
-  const auto row = std::find_if(std::begin(watched_calls), std::end(watched_calls),
-                                [&](const WatchedCall& call) { return call.number == asked.data.nr; });
-  const auto check = [&](std::uint64_t folder, std::uint64_t address) {
-    std::string path = absolute(asked.pid, static_cast<std::int32_t>(folder), text_at(asked.pid, address));
-    if (!path.empty() && !in_view(path)) record(row->name, std::move(path), asked.pid);
-  };
-  constexpr auto here = static_cast<std::uint64_t>(AT_FDCWD);
-  if (row == std::end(watched_calls) || row->kind == CallKind::forbidden) {
-    record(row == std::end(watched_calls) ? "unknown" : row->name, "", asked.pid);
-    answer.flags = 0;
-    answer.error = -EPERM;
-  } else if (row->kind == CallKind::address) {
-    std::string target = address_text(asked.pid, args[1], args[2], network_);
-    if (!target.empty() && (target.front() != '/' || !in_view(target))) record(row->name, std::move(target), asked.pid);
-  } else if (row->kind == CallKind::path) {
-    check(here, args[0]);
-  } else if (row->kind == CallKind::path_at) {
-    check(args[0], args[1]);
-  } else if (row->kind == CallKind::two_paths) {
-    check(here, args[0]);
-    check(here, args[1]);
-  } else {
-    check(args[0], args[1]);
-    check(args[2], args[3]);
-  }
-  ::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);  // fails if the process has been killed
-  return true;
+  answer.error = judge(asked);
+  if (answer.error == 0) answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+  ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);  // likewise
 }
 
 std::vector<Refusal> Notifier::take() {

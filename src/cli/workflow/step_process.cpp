@@ -17,14 +17,16 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <span>
+#include <utility>
 
 #include "base/limits.hpp"
 #include "base/process/passed_descriptors.hpp"
 #include "base/process/sandbox.hpp"
 #include "cli/connect/upload.hpp"
 #include "cli/workflow/descendants.hpp"
+#include "cli/workflow/folder_watch.hpp"
+#include "cli/workflow/notifier.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -32,11 +34,18 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int poll_ms = 100;
-constexpr auto disk_interval = std::chrono::milliseconds(200);
 constexpr auto kill_patience = std::chrono::seconds(10);
 constexpr int kill_interval_ms = 1;
+constexpr std::int64_t private_surplus_bytes = 1 << 20;
 
-enum class ReportKind : int { failed, ready, unstarted, ended, alone };
+enum class ReportKind : int { failed, folder, ready, unstarted, ended, alone };
+
+// The processes that a command can reach.
+enum class Reach {
+  all,       // no namespaces are permitted: this process must find what the command leaves behind
+  own,       // a process namespace, and a folder in memory
+  confined,  // a view
+};
 
 struct ChildReport {
   ReportKind kind = ReportKind::failed;
@@ -61,8 +70,8 @@ bool receive_report(int socket, ChildReport& report, Fd& descriptor) {
 // The processes of the child.
 class Child {
  public:
-  Child(const StepPlan& plan, bool confined, int socket, int out, int err)
-      : plan_(plan), confined_(confined), socket_(socket), out_(out), err_(err) {
+  Child(const StepPlan& plan, Reach reach, int socket, int out, int err)
+      : plan_(plan), reach_(reach), socket_(socket), out_(out), err_(err) {
     for (const std::string& word : plan.argv) argv_.push_back(const_cast<char*>(word.c_str()));
     for (const std::string& variable : plan.environment) environment_.push_back(const_cast<char*>(variable.c_str()));
     argv_.push_back(nullptr);
@@ -72,9 +81,8 @@ class Child {
   [[noreturn]] void run(pid_t parent) {
     if (!end_with_parent(parent)) ::_exit(1);
     ::setsid();
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::sigfillset(&all_);
+    ::sigprocmask(SIG_SETMASK, &all_, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
     const int null = ::open("/dev/null", O_RDONLY);
     ::dup2(null, STDIN_FILENO);
@@ -86,13 +94,18 @@ class Child {
     close_descriptors_from(kept_ + 1);
     ::prctl(PR_SET_DUMPABLE,
             1);  // so that an ordinary user may set the user namespace up; nothing is inherited any more
-    if (confined_) fail_if(enter_namespaces(plan_.view));
+    if (reach_ == Reach::confined) fail_if(enter_namespaces(plan_.view));
+    if (reach_ == Reach::own) fail_if(enter_own_processes());
+    if (!end_with_parent(parent)) ::_exit(1);  // a change of the user clears it
     const pid_t self = ::getpid();
     const pid_t first = ::fork();
     if (first < 0) fail_if("fork");
     if (first == 0) be_first(self);
-    int status = 0;
-    while (::waitpid(first, &status, 0) < 0 && errno == EINTR) continue;
+    // Process 1 has ended when every process of its namespace has.
+    while (::waitpid(first, nullptr, WNOHANG) != first) {
+      siginfo_t got{};
+      if (::sigwaitinfo(&all_, &got) == SIGTERM) ::kill(first, SIGKILL);
+    }
     ::_exit(0);
   }
 
@@ -107,34 +120,50 @@ class Child {
     ::_exit(1);
   }
 
-  // Process 1 of a confined command: when it exits, the kernel kills every process of the namespace. That of an
-  // unconfined command adopts what the command leaves behind, and reports when the parent has killed all of it.
+  // Process 1 of a process namespace: when it exits, the kernel kills every process of the namespace. That of a command
+  // without one adopts what the command leaves behind, and reports when the parent has killed all of it.
   [[noreturn]] void be_first(pid_t parent) const {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::prctl(PR_SET_PDEATHSIG, reach_ == Reach::all ? SIGTERM : SIGKILL);
     // In a new process namespace, the parent is not visible: its id is 0.
     if (const pid_t now = ::getppid(); now != 0 && now != parent) ::_exit(1);
-    if (confined_) fail_if(enter_view(plan_.view, plan_.view_folder));
-    if (!confined_) adopt_orphans();
+    if (reach_ == Reach::confined) fail_if(enter_view(plan_.view, plan_.view_folder));
+    if (reach_ == Reach::own) make_private_folder();
+    if (reach_ == Reach::all) adopt_orphans();
     const pid_t command = ::fork();
     if (command < 0) fail_if("fork");
     if (command == 0) be_command();
-    for (;;) {
+    for (bool alone = false;;) {
       int status = 0;
-      const pid_t ended = ::waitpid(-1, &status, 0);
+      const pid_t ended = ::waitpid(-1, &status, WNOHANG);
       if (ended == command) send_report(kept_, {.kind = ReportKind::ended, .value = status});
-      if (ended == command && confined_) ::_exit(0);
-      if (ended < 0 && errno == ECHILD) break;
+      if (ended == command && reach_ != Reach::all) ::_exit(0);
+      if (ended > 0) continue;
+      if (ended < 0 && errno == ECHILD && !std::exchange(alone, true)) send_report(kept_, {.kind = ReportKind::alone});
+      siginfo_t got{};
+      if (::sigwaitinfo(&all_, &got) != SIGTERM || reach_ != Reach::all) continue;
+      end_own_descendants();  // the parent was killed
+      ::_exit(0);
     }
-    send_report(kept_, {.kind = ReportKind::alone});
-    for (;;) ::pause();  // until it is killed
+  }
+
+  void make_private_folder() const {
+    // A little more than the limit, so that the limit is noticed.
+    fail_if(mount_private(plan_.private_folder, plan_.limits.disk_bytes + private_surplus_bytes));
+    const int folder = ::open(plan_.private_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) fail_if("private folder");
+    send_report(kept_, {.kind = ReportKind::folder}, folder);
+    ::close(folder);
   }
 
   [[noreturn]] void be_command() const {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
     set_limits();
     int notifier = -1;
     ChildReport report{.kind = ReportKind::ready};
-    if (confined_) {
+    if (reach_ == Reach::confined) {
       fail_if(drop_privileges());
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of the user clears it
       const auto abi = restrict_changes(plan_.view);
@@ -161,43 +190,15 @@ class Child {
     set(RLIMIT_FSIZE, plan_.limits.disk_bytes);
     set(RLIMIT_AS, plan_.limits.memory_bytes);
     set(RLIMIT_NOFILE, limits::workflow_open_files_max);
-    if (confined_) set(RLIMIT_NPROC, limits::workflow_processes_max);
+    if (reach_ == Reach::confined) set(RLIMIT_NPROC, limits::workflow_processes_max);
   }
 
   const StepPlan& plan_;
-  const bool confined_;
+  const Reach reach_;
   const int socket_, out_, err_;
+  sigset_t all_{};
   std::vector<char*> argv_, environment_;
 };
-
-// An empty file occupies the disk too.
-constexpr std::int64_t entry_bytes = 512;
-
-constexpr std::int64_t infinite_bytes = std::numeric_limits<std::int64_t>::max();
-
-bool too_deep(const std::error_code& failed) {
-  return failed == std::errc::filename_too_long || failed == std::errc::too_many_files_open;
-}
-
-// Returns the size of all files below the folders. A folder that is nested too deep to be read counts as infinite.
-std::int64_t size_of(const std::vector<std::string>& folders) {
-  std::int64_t size = 0;
-  for (const std::string& folder : folders) {
-    std::error_code failed;
-    std::filesystem::recursive_directory_iterator entries(
-        folder, std::filesystem::directory_options::skip_permission_denied, failed);
-    for (; !failed && entries != std::filesystem::recursive_directory_iterator(); entries.increment(failed)) {
-      std::error_code unknown;
-      size += entry_bytes;
-      if (!entries->is_regular_file(unknown) || entries->is_symlink(unknown)) continue;
-      const auto bytes = entries->file_size(unknown);
-      if (too_deep(unknown)) return infinite_bytes;
-      if (!unknown) size += static_cast<std::int64_t>(bytes);
-    }
-    if (too_deep(failed)) return infinite_bytes;
-  }
-  return size;
-}
 
 // One of the two outputs.
 struct Capture {
@@ -206,18 +207,23 @@ struct Capture {
 
 class StepRun {
  public:
-  StepRun(const StepPlan& plan, StopSignals& stop, bool confined)
+  StepRun(const StepPlan& plan, StopSignals& stop, Reach reach)
       : plan_(plan),
         stop_(stop),
-        confined_(confined),
-        notifier_(seen(plan.view), std::filesystem::path(plan.view_folder).parent_path().string(), plan.view.network) {}
+        reach_(reach),
+        notifier_(watched(plan)),
+        folders_(plan.writes, {plan.limits.disk_bytes, plan.files_max}) {}
   ~StepRun() { static_cast<void>(kill_all()); }
 
   Result<StepOutcome> run() {
     RETURN_IF_ERROR(start());
+    folders_.start();
     pump();
     const Status alone = kill_all();
-    if (ended_by_.empty() && size_of(plan_.writes) > plan_.limits.disk_bytes) end("disk_bytes");
+    notifier_.stop();
+    std::vector<std::string> written = plan_.writes;
+    if (private_folder_.open()) written.push_back(path_of(private_folder_));
+    if (const char* limit = folders_.finish(std::move(written)); limit != nullptr && ended_by_.empty()) end(limit);
     drain();
     if (!failure_.empty())
       return Error(Errc::unavailable,
@@ -229,12 +235,17 @@ class StepRun {
   }
 
  private:
-  static std::vector<std::string> seen(const View& view) {
-    std::vector<std::string> paths = system_view();
-    paths.insert(paths.end(), view.reads.begin(), view.reads.end());
-    paths.insert(paths.end(), view.writes.begin(), view.writes.end());
-    for (const char* own : {"/proc", "/dev"}) paths.emplace_back(own);
-    return paths;
+  static Watched watched(const StepPlan& plan) {
+    Watched watched{.seen = system_view(),
+                    .hidden = std::filesystem::path(plan.view_folder).parent_path().string(),
+                    .removed = plan.removed,
+                    .examined = plan.examined,
+                    .network = plan.view.network};
+    std::vector<std::string>& seen = watched.seen;
+    seen.insert(seen.end(), plan.view.reads.begin(), plan.view.reads.end());
+    seen.insert(seen.end(), plan.view.writes.begin(), plan.view.writes.end());
+    for (const char* own : {"/proc", "/dev"}) seen.emplace_back(own);
+    return watched;
   }
 
   Status start() {
@@ -249,7 +260,7 @@ class StepRun {
     const pid_t self = ::getpid();
     child_ = ::fork();
     if (child_ < 0) return no_process("fork");
-    if (child_ == 0) Child(plan_, confined_, child_end.get(), out_write.get(), err_write.get()).run(self);
+    if (child_ == 0) Child(plan_, reach_, child_end.get(), out_write.get(), err_write.get()).run(self);
     return success();
   }
 
@@ -267,26 +278,18 @@ class StepRun {
   }
 
   void pump() {
-    Clock::time_point disk_checked = started_;
     while (!ended_) {
       pollfd waits[] = {{stop_.fd(), POLLIN, 0},
                         {socket_.get(), POLLIN, 0},
                         {out_.source.get(), POLLIN, 0},
-                        {err_.source.get(), POLLIN, 0},
-                        {listener_.get(), POLLIN, 0}};
+                        {err_.source.get(), POLLIN, 0}};
       if (::poll(waits, std::size(waits), poll_ms) < 0 && errno != EINTR) return end("interrupted");
       if (waits[0].revents != 0 && stop_.take()) return end("interrupted");
-      if (waits[4].revents != 0 && ((waits[4].revents & POLLIN) == 0 || !notifier_.serve(listener_.get())))
-        listener_.reset();
       if (waits[2].revents != 0) copy(out_);
       if (waits[3].revents != 0) copy(err_);
       if (waits[1].revents != 0) take_report();
-      const auto now = Clock::now();
-      if (now - started_ > std::chrono::seconds(plan_.limits.seconds)) return end("seconds");
-      if (now - disk_checked > disk_interval) {
-        disk_checked = now;
-        if (size_of(plan_.writes) > plan_.limits.disk_bytes) return end("disk_bytes");
-      }
+      if (Clock::now() - started_ > std::chrono::seconds(plan_.limits.seconds)) return end("seconds");
+      if (const char* limit = folders_.exceeded(); limit != nullptr) return end(limit);
       if (written_ > plan_.limits.output_bytes) return end("output_bytes");
     }
   }
@@ -324,9 +327,10 @@ class StepRun {
       failure_.assign(report.text, ::strnlen(report.text, sizeof report.text));
       failure_errno_ = report.value;
       ended_ = true;
+    } else if (report.kind == ReportKind::folder) {
+      private_folder_ = std::move(passed);
     } else if (report.kind == ReportKind::ready) {
-      listener_ = std::move(passed);
-      judge(report);
+      judge(report, std::move(passed));
     } else if (report.kind == ReportKind::unstarted) {
       unstarted_ = report.value;
     } else {
@@ -337,36 +341,54 @@ class StepRun {
   }
 
   // Decides whether the command may start.
-  void judge(const ChildReport& report) {
-    if (confined_) {
+  void judge(const ChildReport& report, Fd listener) {
+    if (reach_ == Reach::confined) {
       isolation_.landlock = report.landlock;
-      isolation_.level = listener_.open() ? "full" : "partial";
-      if (listener_.open()) isolation_.source = "notifier";
-      if (!listener_.open()) isolation_.missing.push_back(fmt::format("seccomp: {}", std::strerror(report.value)));
+      isolation_.level = listener.open() ? "full" : "partial";
+      if (listener.open()) isolation_.source = "notifier";
+      if (!listener.open()) isolation_.missing.push_back(fmt::format("seccomp: {}", std::strerror(report.value)));
       if (report.landlock == 0) isolation_.missing.emplace_back("Landlock");
     }
-    if (confined_ && plan_.isolation == "full" && isolation_.level != "full") {
+    if (reach_ == Reach::confined && plan_.isolation == "full" && isolation_.level != "full") {
       refused_isolation_ =
           fmt::format("isolation full is required, and only partial can be reached: {}", isolation_.missing.front());
       ended_ = true;
       return;
     }
+    if (listener.open()) notifier_.start(std::move(listener));
     const char go = 1;
     if (::send(socket_.get(), &go, 1, MSG_NOSIGNAL) != 1) ended_ = true;
   }
 
   Status kill_all() {
     if (child_ <= 0) return success();
-    Status alone = confined_ ? success() : end_descendants();
+    Status alone = reach_ == Reach::all ? end_descendants() : end_namespace();
     ::kill(-child_, SIGKILL);
     ::kill(child_, SIGKILL);
-    int status = 0;
-    while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) continue;
+    while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) continue;
     child_ = -1;
     return alone;
   }
 
-  // Kills what an unconfined command left behind. The kernel decides whether anything is left: process 1 reports that
+  // The child ends when the kernel has ended every process of the namespace.
+  Status end_namespace() {
+    const auto end = Clock::now() + kill_patience;
+    ::kill(child_, SIGTERM);
+    while (Clock::now() < end) {
+      siginfo_t ended{};
+      if (::waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0)
+        return success();
+      ::poll(nullptr, 0, kill_interval_ms);
+    }
+    return left_processes();
+  }
+
+  static Error left_processes() {
+    return Error(Errc::unavailable,
+                 fmt::format("the command left processes that could not be ended in {} s", kill_patience.count()));
+  }
+
+  // Kills what a command without a namespace left behind. The kernel decides whether anything is left: process 1 reports that
   // it has no children. If a process that was left behind killed process 1, the socket ends without this report.
   Status end_descendants() {
     const auto end = Clock::now() + kill_patience;
@@ -382,9 +404,7 @@ class StepRun {
         return success();
       }
     }
-    if (socket_.open())
-      return Error(Errc::unavailable,
-                   fmt::format("the command left processes that could not be ended in {} s", kill_patience.count()));
+    if (socket_.open()) return left_processes();
     return Error(Errc::unavailable,
                  "the process that watches the command was killed; the command may have left processes that still run");
   }
@@ -413,7 +433,9 @@ class StepRun {
     outcome.duration_us = std::chrono::duration_cast<std::chrono::microseconds>(duration_).count();
     outcome.stdout_file = std::move(out_.file);
     outcome.stderr_file = std::move(err_.file);
+    outcome.private_folder = std::move(private_folder_);
     outcome.isolation = isolation_;
+    if (!plan_.examined.empty() && !isolation_.source.empty()) outcome.examined = notifier_.examined();
     outcome.refused = notifier_.total();
     outcome.omitted = notifier_.omitted();
     outcome.refusals = notifier_.take();
@@ -422,10 +444,11 @@ class StepRun {
 
   const StepPlan& plan_;
   StopSignals& stop_;
-  const bool confined_;
+  const Reach reach_;
   Notifier notifier_;
+  FolderWatch folders_;
   Capture out_, err_;
-  Fd socket_, listener_;
+  Fd socket_, private_folder_;
   pid_t child_ = -1;
   Clock::time_point started_;
   Clock::duration duration_{0};
@@ -441,12 +464,13 @@ class StepRun {
 }  // namespace
 
 Result<StepOutcome> run_step(const StepPlan& plan, StopSignals& stop) {
-  auto outcome = StepRun(plan, stop, plan.confined).run();
-  const bool free = plan.confined && plan.isolation == "none";
+  const Reach wanted = plan.confined ? Reach::confined : plan.private_folder.empty() ? Reach::all : Reach::own;
+  auto outcome = StepRun(plan, stop, wanted).run();
+  const bool free = wanted != Reach::all && plan.isolation == "none";
   if (outcome || !free || outcome.error().code != Errc::unavailable) return outcome;
   const std::string reason = outcome.error().message;
-  outcome = StepRun(plan, stop, false).run();
-  if (outcome) outcome->isolation.missing.push_back(reason);
+  outcome = StepRun(plan, stop, Reach::all).run();
+  if (outcome && plan.confined) outcome->isolation.missing.push_back(reason);
   return outcome;
 }
 

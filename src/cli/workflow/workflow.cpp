@@ -59,7 +59,8 @@ Status Workflow::prepare(const Workspace& workspace) {
   ASSIGN_OR_RETURN(tester_folder_, workspace.folder("output", true));
   RETURN_IF_ERROR(workspace.folder("view", false));
   if (spec_.start.empty()) return success();
-  return workspace.copy((std::filesystem::path(folder_) / spec_.start).string(), coder_folder_);
+  return workspace.copy((std::filesystem::path(folder_) / spec_.start).string(), coder_folder_,
+                        limits::workflow_implementation_files_max);
 }
 
 // Each step has a new environment with only the variables that the specification lists.
@@ -95,10 +96,12 @@ Status Workflow::write_specification(const Workspace& workspace) {
   StepPlan plan = plan_of(spec_.spec_writer, spec_writer_, folder_);
   plan.environment.push_back("GOLDEN=" + golden_folder_);
   plan.writes = {specification_folder_, golden_folder_};
+  plan.private_folder = golden_folder_;
   RETURN_IF_ERROR(run_next(spec_writer_name, plan));
   if (stopped()) return success();
+  const Fd golden = std::move(result_.steps.back().outcome.private_folder);
   ASSIGN_OR_RETURN(specification_, store_files(specification_folder_, "specification"));
-  ASSIGN_OR_RETURN(golden_, store_files(golden_folder_, "golden"));
+  ASSIGN_OR_RETURN(golden_, store_files(golden.open() ? path_of(golden) : golden_folder_, "golden"));
   // From here on, the golden files exist only as artifacts.
   RETURN_IF_ERROR(workspace.remove("golden"));
   RETURN_IF_ERROR(workspace.protect(specification_folder_));
@@ -133,6 +136,8 @@ Status Workflow::code(const Workspace&) {
   StepPlan plan = plan_of(spec_.coder, coder_, coder_folder_);
   plan.confined = true;
   plan.writes = {coder_folder_};
+  plan.files_max = limits::workflow_implementation_files_max;
+  plan.removed = {golden_folder_};
   plan.view.reads = coder_.files;
   plan.view.reads.push_back(specification_folder_);
   plan.view.writes = {coder_folder_};
@@ -162,6 +167,8 @@ Status Workflow::test() {
   plan.environment.push_back("IMPLEMENTATION=" + coder_folder_);
   plan.confined = true;
   plan.writes = {tester_folder_};
+  plan.removed = {golden_folder_};
+  plan.examined = coder_folder_;
   plan.view.reads = tester_.files;
   plan.view.reads.push_back(specification_folder_);
   plan.view.reads.push_back(coder_folder_);

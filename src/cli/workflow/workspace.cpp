@@ -2,16 +2,22 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 
 #include "base/files/tar_archive.hpp"
+#include "base/process/sandbox.hpp"
 #include "cli/connect/upload.hpp"
 #include "cli/workflow/confinement.hpp"
 
@@ -21,6 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t piece_bytes = 1 << 20;
+constexpr int clean_attempts = 1000;
+constexpr int clean_interval_ms = 10;
 
 Error failed_at(std::string_view doing, const std::string& path, const std::error_code& code) {
   return file_error(doing, path, code.value());
@@ -71,19 +79,30 @@ void remove_tree(const fs::path& root) {
   fs::remove_all(root, ignored);
 }
 
-// Returns the paths of the regular files below the folder, sorted. Links and special files are skipped. Errors:
-// too_large for more than `files_max`; system_error for a folder that cannot be read.
-Result<std::vector<std::string>> regular_files(const std::string& folder, std::size_t files_max) {
-  std::vector<std::string> names;
+struct ProgramFile {
+  std::string name;    // path below the folder
+  std::string target;  // of a symbolic link, which is not followed; empty: a regular file
+};
+
+// Returns the regular files and the links below the folder, sorted. Special files are skipped. Errors: too_large for
+// more than `files_max`; system_error for a folder that cannot be read.
+Result<std::vector<ProgramFile>> program_files(const std::string& folder, std::size_t files_max) {
+  std::vector<ProgramFile> files;
   RETURN_IF_ERROR(walk(folder, [&](const fs::directory_entry& entry) -> Status {
-    if (entry.is_symlink() || !entry.is_regular_file()) return success();
-    if (names.size() == files_max)
-      return Error(Errc::too_large, fmt::format("the coder wrote more than {} files", files_max));
-    names.push_back(entry.path().lexically_relative(folder).string());
+    ProgramFile file{entry.path().lexically_relative(folder).string(), {}};
+    std::error_code failed;
+    if (entry.is_symlink()) {
+      file.target = fs::read_symlink(entry.path(), failed).string();
+      if (failed) return failed_at("reading", entry.path().string(), failed);
+    } else if (!entry.is_regular_file()) {
+      return success();
+    }
+    if (files.size() == files_max) return Error(Errc::too_large, too_many_files(files_max));
+    files.push_back(std::move(file));
     return success();
   }));
-  std::sort(names.begin(), names.end());
-  return names;
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return files;
 }
 
 // Hands the file to `take` piece by piece.
@@ -125,6 +144,26 @@ Result<std::string> find_program(const std::string& name, const std::string& fol
   return Error(Errc::not_found, fmt::format("no program {} in PATH", name));
 }
 
+// The process that removes the folder `root` when `owner`, the end of a pipe, is closed: also if this process is killed.
+[[noreturn]] void clean_up(const std::string& root, int owner) {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  ::setsid();
+  ::prctl(PR_SET_NAME, "cleaner");
+  ::dup2(owner, STDIN_FILENO);
+  close_descriptors_from(STDIN_FILENO + 1);
+  char byte = 0;
+  while (::read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR) continue;
+  // A killed process of a step may still write.
+  std::error_code failed;
+  for (int i = 0; i < clean_attempts && fs::exists(fs::symlink_status(root, failed)); ++i) {
+    if (i > 0) ::poll(nullptr, 0, clean_interval_ms);
+    remove_tree(root);
+  }
+  ::_exit(0);
+}
+
 }  // namespace
 
 Result<Workspace> Workspace::create() {
@@ -133,12 +172,25 @@ Result<Workspace> Workspace::create() {
   const fs::path parent = fs::canonical(variable == nullptr || *variable == '\0' ? "/tmp" : variable, failed);
   if (failed) return failed_at("finding", "TMPDIR", failed);
   std::string path = (parent / "muniment-workflow-XXXXXX").string();
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return file_error("creating", "a pipe", errno);
+  const Fd owner(ends[0]);
+  Fd pipe(ends[1]);
   if (::mkdtemp(path.data()) == nullptr) return file_error("creating", path, errno);
-  return Workspace(path);
+  const pid_t cleaner = ::fork();
+  if (cleaner == 0) clean_up(path, owner.get());
+  if (cleaner < 0) {
+    const int reason = errno;
+    ::rmdir(path.c_str());
+    return Error(Errc::unavailable, fmt::format("cannot start a process: {}", std::strerror(reason)));
+  }
+  return Workspace(path, std::move(pipe), cleaner);
 }
 
 Workspace::~Workspace() {
-  if (!root_.empty()) remove_tree(root_);
+  if (!pipe_.open()) return;
+  pipe_.reset();
+  while (::waitpid(cleaner_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
 Result<std::string> Workspace::folder(const char* name, bool writable) const {
@@ -167,9 +219,13 @@ Status Workspace::protect(const std::string& folder) const {
   return success();
 }
 
-Status Workspace::copy(const std::string& source, const std::string& target) const {
-  RETURN_IF_ERROR(walk(source, [](const fs::directory_entry& entry) -> Status {
-    if (entry.is_symlink() || entry.is_directory() || entry.is_regular_file()) return success();
+Status Workspace::copy(const std::string& source, const std::string& target, std::size_t files_max) const {
+  std::size_t files = 0;
+  RETURN_IF_ERROR(walk(source, [&](const fs::directory_entry& entry) -> Status {
+    if (entry.is_directory() && !entry.is_symlink()) return success();
+    if (++files > files_max)
+      return Error(Errc::too_large, fmt::format("{} has {}", source, too_many_files(files_max)));
+    if (entry.is_symlink() || entry.is_regular_file()) return success();
     return Error(Errc::invalid_argument,
                  fmt::format("{} is neither a file nor a folder nor a link", entry.path().string()));
   }));
@@ -209,14 +265,22 @@ Result<std::vector<FolderFile>> files_below(const std::string& folder, std::size
   return files;
 }
 
+std::string too_many_files(std::size_t files_max) {
+  return fmt::format("more than {} files and links. Remove those that the tester does not need", files_max);
+}
+
 Result<Fd> archive_of(const std::string& folder, std::size_t files_max) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, regular_files(folder, files_max));
+  ASSIGN_OR_RETURN(const std::vector<ProgramFile> files, program_files(folder, files_max));
   ASSIGN_OR_RETURN(Fd file, temporary_file());
   ASSIGN_OR_RETURN(TarWriter writer, TarWriter::create(file.get(), "the implementation"));
   ASSIGN_OR_RETURN(const Fd root, open_folder(folder));
-  for (const std::string& name : names) {
+  for (const auto& [name, target] : files) {
+    if (!target.empty()) {
+      RETURN_IF_ERROR(writer.begin({name, 0, target}));
+      continue;
+    }
     ASSIGN_OR_RETURN(const RegularFile source, open_regular_beneath(root, name));
-    RETURN_IF_ERROR(writer.begin({name, source.size}));
+    RETURN_IF_ERROR(writer.begin({name, source.size, {}}));
     RETURN_IF_ERROR(read_pieces(source, name, [&](std::string_view piece) { return writer.write(piece); }));
   }
   RETURN_IF_ERROR(writer.finish());
@@ -224,20 +288,27 @@ Result<Fd> archive_of(const std::string& folder, std::size_t files_max) {
 }
 
 Status copy_out(const std::string& folder, const std::string& target, std::size_t files_max) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, regular_files(folder, files_max));
+  ASSIGN_OR_RETURN(const std::vector<ProgramFile> files, program_files(folder, files_max));
   if (::mkdir(target.c_str(), 0755) != 0) return file_error("creating", target, errno);
   ASSIGN_OR_RETURN(const Fd to, open_folder(target));
   ASSIGN_OR_RETURN(const Fd from, open_folder(folder));
-  for (const std::string& name : names) {
+  for (const auto& [name, link] : files) {
+    RETURN_IF_ERROR(make_folders(to, name));
+    if (!link.empty()) continue;
     ASSIGN_OR_RETURN(const RegularFile source, open_regular_beneath(from, name));
     struct stat about {};
     const bool runs = ::fstat(source.fd.get(), &about) == 0 && (about.st_mode & S_IXUSR) != 0;
-    RETURN_IF_ERROR(make_folders(to, name));
     const Fd file(
         ::openat(to.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, runs ? 0755 : 0644));
     if (!file.open()) return file_error("creating", target + "/" + name, errno);
+    const std::string& path = name;
     RETURN_IF_ERROR(
-        read_pieces(source, name, [&](std::string_view piece) { return write_all(file.get(), piece, name); }));
+        read_pieces(source, path, [&](std::string_view piece) { return write_all(file.get(), piece, path); }));
+  }
+  // The links are made last, so that no file is written through one.
+  for (const auto& [name, link] : files) {
+    if (!link.empty() && ::symlinkat(link.c_str(), to.get(), name.c_str()) != 0)
+      return file_error("creating", target + "/" + name, errno);
   }
   return success();
 }

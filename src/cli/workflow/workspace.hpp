@@ -1,6 +1,8 @@
-// The folders of one blind workflow, and the files in them. Each workflow has a new folder, which is removed at its
-// end.
+// The folders of one blind workflow, and the files in them. Each workflow has a new folder, which a process of its own
+// removes at its end, also if the workflow is killed.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <string>
@@ -18,7 +20,7 @@ class Workspace {
  public:
   // Creates the folder in TMPDIR, with mode 0700. Errors: those of the system.
   static Result<Workspace> create();
-  Workspace(Workspace&& other) noexcept : root_(std::exchange(other.root_, {})) {}
+  Workspace(Workspace&&) noexcept = default;
   Workspace& operator=(Workspace&&) = delete;
   ~Workspace();
 
@@ -28,14 +30,16 @@ class Workspace {
   // Makes every file below the folder readable by all and writable by none.
   Status protect(const std::string& folder) const;
   // Copies a folder into another, which a confined command then owns; symbolic links are copied as links. Errors:
-  // invalid_argument for a special file.
-  Status copy(const std::string& source, const std::string& target) const;
+  // invalid_argument for a special file; too_large for more than `files_max` files and links.
+  Status copy(const std::string& source, const std::string& target, std::size_t files_max) const;
   // Removes the folder `name` with its files.
   Status remove(const char* name) const;
 
  private:
-  explicit Workspace(std::string root) : root_(std::move(root)) {}
-  std::string root_;  // empty: moved from
+  Workspace(std::string root, Fd pipe, pid_t cleaner) : root_(std::move(root)), pipe_(std::move(pipe)), cleaner_(cleaner) {}
+  std::string root_;
+  Fd pipe_;  // the cleaner removes the folder when it is closed; not open: moved from
+  pid_t cleaner_;
 };
 
 struct FolderFile {
@@ -47,8 +51,11 @@ struct FolderFile {
 // folder, or a name of more than name_bytes_max bytes; too_large for more than `files_max` files.
 Result<std::vector<FolderFile>> files_below(const std::string& folder, std::size_t files_max);
 
-// Writes the regular files of the folder to a .tar.zst; links and special files are skipped. Errors: too_large,
-// unavailable, system_error for a folder that cannot be read.
+// Returns the text of the error for a folder with too many files.
+std::string too_many_files(std::size_t files_max);
+
+// Writes the regular files and symbolic links of the folder to a .tar.zst; no link is followed, and special files are
+// skipped. Errors: too_large, unavailable, system_error for a folder that cannot be read.
 Result<Fd> archive_of(const std::string& folder, std::size_t files_max);
 
 // Copies the same files into the new folder `target`, without owners and special bits: a file is executable or not.
