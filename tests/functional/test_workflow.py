@@ -3,11 +3,17 @@ and the daemon compares the outputs."""
 from __future__ import annotations
 
 import json
+import os
+import pathlib
+import shutil
 import subprocess
 from typing import Any
 
 from support import Daemon, main, muniment
 from workflow_case import CODER, FINISH_S, SPEC, SPEC_WRITER, WorkflowCase
+
+FILES_MAX = 100_000   # limits::workflow_implementation_files_max
+
 
 class Flow(WorkflowCase):
     def test_outputs_that_equal_the_golden_files_pass(self) -> None:
@@ -29,6 +35,69 @@ class Flow(WorkflowCase):
             result = self.run_workflow("--task", task)
             done = self.muniment("task", "complete", task, "--run", self.run_id, "--strict", "--evidence", result["evidence"]["validation"])
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_programs_have_shared_memory_and_terminals(self) -> None:
+        """Semaphores of multiprocessing are files of /dev/shm, and a terminal is made by opening /dev/ptmx."""
+        program = """import multiprocessing, os, pty, sys
+def double(x): return x + x
+if __name__ == "__main__":
+    with multiprocessing.Pool(2) as pool: assert pool.map(double, [1, 2]) == [2, 4]
+    child, terminal = pty.fork()
+    if child == 0: os.execvp("sh", ["sh", "-c", "tty; stty size >/dev/null && echo terminal"])
+    said = b""
+    try:
+        while piece := os.read(terminal, 100): said += piece
+    except OSError: pass
+    assert b"/dev/pts/" in said and b"terminal" in said, said
+    with open("/dev/shm/own", "w") as file: file.write("Hello, Ada!")
+    print(open("/dev/shm/own").read())
+    print(sorted(os.listdir("/dev/shm")), file=open("/dev/stderr", "w"))
+"""
+        coder = f"#!/bin/sh\ncat > greet.py <<'END'\n{program}END\npython3 greet.py\n"
+        for isolation in ("full", "none"):
+            with self.subTest(isolation=isolation):
+                self.write(coder=coder, tester='#!/bin/sh\nexec python3 "$IMPLEMENTATION/greet.py"\n', top=f'isolation = "{isolation}"')
+                self.assertTrue(self.run_workflow()["passed"])
+        self.assertFalse(pathlib.Path("/dev/shm/own").exists())
+
+    def test_the_private_folders_have_a_limit_together(self) -> None:
+        self.write(coder=CODER + "head -c 600000 /dev/zero > /tmp/a\nif head -c 600000 /dev/zero > /dev/shm/b; then exit 3; fi\n", coder_members="disk_bytes = 1000000")
+        self.assertTrue(self.run_workflow()["passed"])
+
+    def test_links_are_part_of_the_implementation(self) -> None:
+        output = self.folder / "copied"
+        self.write(coder=CODER + "mv greet.sh real.sh\nln -s real.sh greet.sh\nmkdir d\nln -s .. d/up\nln -s /etc/hostname out\nln -s nowhere broken\n")
+        self.run_workflow("--output", str(output))
+        links = {str(path.relative_to(output)): os.readlink(path) for path in output.rglob("*") if path.is_symlink()}
+        self.assertEqual(links, {"greet.sh": "real.sh", "d/up": "..", "out": "/etc/hostname", "broken": "nowhere"})
+        stored = next(event["body"] for event in self.events("artifact.stored") if event["body"]["metadata"].get("what") == "implementation")
+        archive = subprocess.run(self.words("artifact", "get", stored["artifact_id"], "-o", "-"), capture_output=True, check=True).stdout
+        unpacked = self.folder / "unpacked"
+        unpacked.mkdir()
+        subprocess.run(["tar", "--zstd", "-xf", "-", "-C", str(unpacked)], input=archive, check=True)
+        self.assertEqual({str(path.relative_to(unpacked)): os.readlink(path) for path in unpacked.rglob("*") if path.is_symlink()}, links)
+        self.assertEqual((unpacked / "real.sh").read_bytes(), (output / "greet.sh").read_bytes())
+
+    def test_too_many_files_are_told_at_once(self) -> None:
+        """Before the first step, and while the coder still runs."""
+        told = f"more than {FILES_MAX} files and links"
+        (self.folder / "start").mkdir()
+        source = self.folder / "start" / "0"
+        for i in range(FILES_MAX + 1):
+            if i % 10_000 == 0:   # a file has a limited number of names
+                source = self.folder / "start" / str(i)
+                source.touch()
+            else:
+                os.link(source, self.folder / "start" / str(i))
+        self.write(coder_members='start = "start"')
+        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn(told, done.stderr)
+        self.assertEqual(self.events("command.started"), [])
+        shutil.rmtree(self.folder / "start")
+        self.write(coder=f"#!/bin/sh\nseq {FILES_MAX + 1} | xargs touch\nsleep 10000\n")
+        result = self.run_workflow(status=1)
+        self.assertIn("the coder failed: its folder has " + told, result["reason"])
 
     def test_one_differing_byte_fails_and_its_offset_is_recorded(self) -> None:
         self.write(coder=CODER.replace("Hello,", "Hello;"))

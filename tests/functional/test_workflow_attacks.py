@@ -3,6 +3,7 @@ nothing remains of them."""
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import subprocess
 import tempfile
 import threading
 import unittest
+from typing import Any
 
 from support import BUILD, ROOT, main, wait_until
 from workflow_case import CODER, CONFINES, FINISH_S, SPEC, SPEC_WRITER, WorkflowCase
@@ -47,7 +49,17 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
+# Root that may not make namespaces. The executor does not run its commands, because it would have fewer rights.
+WEAKER = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
+NEEDS_ROOT = unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+
+
 class Attacks(WorkflowCase):
+    def run_workflow_with(self, isolation: str, prefix: tuple[str, ...]) -> dict[str, Any]:
+        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, "--json", "--isolation", isolation, prefix=prefix)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return dict(json.loads(done.stdout))
+
     def attempts(self, lines: str, **files: str) -> tuple[str, list[dict[str, object]]]:
         """Runs the workflow. Returns the coder's output about its attempts, and the refusals in the log."""
         self.write(coder=TRY % lines, **files)
@@ -95,6 +107,37 @@ class Attacks(WorkflowCase):
             said, refused = self.attempts(f"attempt('network', lambda: socket.create_connection(('127.0.0.1', {port}), timeout=5))")
         self.assertRegex(said, "network: (OSError|ConnectionRefusedError|PermissionError)\n")
         self.assertIn(f"127.0.0.1:{port}", {one["path"] for one in refused})
+
+    def test_it_uses_sockets_of_unusual_families(self) -> None:
+        said, refused = self.attempts("for family in (40, 17, 38, 29): attempt(f'family {family}', lambda: socket.socket(family, socket.SOCK_STREAM))\n"
+                                      "attempt('pair', lambda: len(socket.socketpair()))\n"
+                                      "for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6): attempt('common', lambda: bool(socket.socket(family)))\n"
+                                      "attempt('netlink', lambda: bool(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)))\n"
+                                      "try: socket.socket(40, socket.SOCK_STREAM)\nexcept OSError as e: found.append(f'errno {e.errno}')")
+        self.assertEqual(said.count("OSError"), 4, said)
+        self.assertEqual(said.count("got True"), 4, said)
+        self.assertIn("pair: got 2", said)
+        self.assertIn(f"errno {errno.EAFNOSUPPORT}", said)
+        self.assertEqual({one["path"] for one in refused if one["operation"] == "socket"}, {"AF_VSOCK", "AF_PACKET", "AF_ALG", "AF_CAN"})
+
+    def test_it_looks_for_hidden_files_without_opening_them(self) -> None:
+        """Files that exist outside of the view, and the golden file, which no longer exists anywhere."""
+        secret = self.folder / "secret"
+        secret.write_text("x")
+        looks = "libc = ctypes.CDLL(None, use_errno=True)\n" + "".join(
+            f"for name in ('{secret}', golden): attempt('{call}', lambda: {what})\n" for call, what in (
+                ("stat", "os.stat(name)"), ("lstat", "os.lstat(name)"), ("readlink", "os.readlink(name)"), ("execve", "os.execv(name, ['x'])"),
+                ("faccessat", "os.stat('/nowhere') if libc.faccessat(-100, name.encode(), 0, 0) else 1"),
+                ("access", "os.stat('/nowhere') if libc.access(name.encode(), 0) else 1"), ("statx", "os.stat('/nowhere') if libc.statx(-100, name.encode(), 0, 4095, bytes(512)) else 1")))
+        said, refused = self.attempts("golden = os.path.join(os.path.dirname(os.environ['SPECIFICATION']), 'golden', 'greeting.txt')\n" + looks +
+                                      "attempt('nowhere', lambda: os.stat('/nowhere'))")
+        self.assertNotIn("got", said)
+        golden = next(str(one["path"]) for one in refused if str(one["path"]).endswith("/golden/greeting.txt"))
+        for path in (str(secret), golden):
+            seen = {str(one["operation"]) for one in refused if one["path"] == path}
+            self.assertGreaterEqual(seen, {"execve", "statx"}, refused)
+            self.assertTrue({"newfstatat", "stat"} & seen and {"readlink", "readlinkat"} & seen and {"faccessat", "faccessat2"} & seen, refused)
+        self.assertNotIn("/nowhere", {one["path"] for one in refused})
 
     def test_it_uses_a_network_that_it_may_use(self) -> None:
         """Landlock still separates it from abstract sockets, which belong to the network namespace, and from devices."""
@@ -165,8 +208,9 @@ class Attacks(WorkflowCase):
         self.write(coder=CODER + "mkdir deep\ncp /usr/bin/id deep/x\nchmod 6755 deep/x\nchmod 777 . deep\nmkfifo fifo\nln -s /etc/passwd link\n"
                    "echo grün > grüße.txt\necho raw > \"$(printf 'a\\377b')\"\n")
         self.run_workflow("--output", str(output))
-        names = {os.fsencode(path.relative_to(output)): path.stat().st_mode & 0o7777 for path in output.rglob("*")}
-        self.assertEqual(names, {b"deep": 0o755, b"deep/x": 0o755, b"greet.sh": 0o644, "grüße.txt".encode(): 0o644, b"a\xffb": 0o644})
+        names = {os.fsencode(path.relative_to(output)): path.lstat().st_mode & 0o7777 for path in output.rglob("*")}
+        self.assertEqual(names, {b"deep": 0o755, b"deep/x": 0o755, b"greet.sh": 0o644, "grüße.txt".encode(): 0o644, b"a\xffb": 0o644, b"link": 0o777})
+        self.assertEqual(os.readlink(output / "link"), "/etc/passwd")
         self.assertEqual((output / "deep" / "x").stat().st_uid, os.geteuid())
         stored = next(event["body"] for event in self.events("artifact.stored") if event["body"]["metadata"].get("what") == "implementation")
         archive = subprocess.run(self.words("artifact", "get", stored["artifact_id"], "-o", "-"), capture_output=True, check=True).stdout
@@ -249,13 +293,17 @@ class Attacks(WorkflowCase):
         self.assertRegex(stored, rb"^0{4}\d{16}")
         self.assertEqual(read, stored)
 
-    def test_a_spec_writer_that_kills_its_watcher_stops_the_workflow(self) -> None:
+    @NEEDS_ROOT
+    def test_a_spec_writer_that_kills_its_watcher(self) -> None:
+        """It cannot kill process 1 of its namespace. Without namespaces it can, and nothing is recorded as evidence."""
         self.write(spec_writer=SPEC_WRITER + "kill -9 $PPID\n")
-        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id)
+        self.run_workflow()
+        before = len(self.events("evidence.recorded"))
+        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, "--isolation", "none", prefix=WEAKER)
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
         self.assertIn("the process that watches the command was killed", done.stderr)
-        self.assertEqual(self.events("evidence.recorded"), [])
-        self.assertEqual(len(self.events("command.ended")), 1)
+        self.assertEqual(len(self.events("evidence.recorded")), before)
+        self.assertEqual(list(self.temporary.iterdir()), [])
 
     def processes(self, mark: str) -> list[int]:
         found = []
@@ -297,6 +345,43 @@ class Attacks(WorkflowCase):
             child.communicate()
             wait_until(lambda: self.processes(mark) == [], "the confined processes have ended")
 
+    def started_writer(self, mark: str, prefix: tuple[str, ...] = (), *more: str) -> "subprocess.Popen[str]":
+        """Starts a workflow whose spec writer has written the golden file, has left a process behind, and waits."""
+        self.write(spec_writer=SPEC_WRITER + f'echo "$GOLDEN" > {self.folder}/golden\nsetsid sleep {mark} &\nsleep {mark}\n')
+        child = subprocess.Popen([*prefix, *self.words("workflow", "run", "workflow.toml", "--run", self.run_id, *more)], cwd=self.folder,
+                                 env=self.env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        wait_until(lambda: len(self.processes(mark)) == 2, "both sleeps run")
+        return child
+
+    def ancestor(self, process: int, distance: int) -> int:
+        for _ in range(distance):
+            process = int(pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        return process
+
+    def test_a_killed_driver_leaves_no_golden_file(self) -> None:
+        """The golden file is never on the disk, and no process of the spec writer is left."""
+        mark = f"9{os.getpid()}80"
+        child = self.started_writer(mark)
+        golden = pathlib.Path((self.folder / "golden").read_text().strip())
+        self.assertEqual(list(golden.iterdir()), [])   # only the spec writer sees its files
+        writer = self.processes(mark)[0]
+        self.assertEqual([path.name for path in pathlib.Path(f"/proc/{writer}/root{golden}").iterdir()], ["greeting.txt"])
+        os.kill(self.ancestor(writer, 4), signal.SIGKILL)   # above the script, process 1 and the one that made the namespace
+        child.communicate(timeout=60)
+        wait_until(lambda: self.processes(mark) == [], "the processes of the spec writer have ended")
+        wait_until(lambda: list(self.temporary.iterdir()) == [], "the workspace is removed")
+
+    @NEEDS_ROOT
+    def test_a_killed_driver_without_namespaces_leaves_nothing(self) -> None:
+        mark = f"9{os.getpid()}81"
+        child = self.started_writer(mark, WEAKER, "--isolation", "none")
+        golden = pathlib.Path((self.folder / "golden").read_text().strip())
+        self.assertEqual([path.name for path in golden.iterdir()], ["greeting.txt"])
+        child.kill()
+        child.communicate(timeout=60)
+        wait_until(lambda: self.processes(mark) == [], "the processes of the spec writer have ended")
+        wait_until(lambda: list(self.temporary.iterdir()) == [], "the workspace is removed")
+
     def test_a_tester_in_the_coders_folder_is_not_used(self) -> None:
         self.write(coder=CODER.replace("Hello,", "Hullo,") + "printf '#!/bin/sh\\necho Hello, Ada!\\n' > test.sh; chmod 755 test.sh\n")
         self.assertFalse(self.run_workflow(status=1)["passed"])
@@ -316,14 +401,14 @@ class Attacks(WorkflowCase):
         self.assertEqual(result["reason"], "the tester's files changed while the coder ran")
         self.assertEqual([step["name"] for step in result["steps"]], ["spec_writer", "coder"])
 
-    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+    @NEEDS_ROOT
     def test_less_isolation_than_demanded_refuses_to_run(self) -> None:
         self.write(coder=CODER + "echo ran > /dev/stderr\n")
-        weaker = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
-        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, prefix=weaker)
+        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, prefix=WEAKER)
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-        self.assertIn("the command cannot be isolated", done.stderr)
-        self.assertEqual(self.events("evidence.recorded")[-1]["body"]["type"], "artifact")
+        self.assertIn("spec_writer: the command cannot be isolated", done.stderr)
+        self.assertEqual(self.events("evidence.recorded"), [])
+        self.assertTrue(self.run_workflow_with("none", prefix=WEAKER)["passed"])
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can mount a small file system")
     def test_it_fills_the_file_system_before_its_limit(self) -> None:

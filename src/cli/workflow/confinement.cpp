@@ -175,7 +175,11 @@ std::string drop_privileges() {
 }
 
 Result<int> restrict_changes(const View& view) {
-  FileRules rules{.read_only = {"/"}, .read_write = view.writes, .programs = true, .network = view.network};
+  FileRules rules;
+  rules.read_only = {"/"};
+  rules.read_write = view.writes;
+  rules.programs = true;
+  rules.network = view.network;
   rules.read_write.insert(rules.read_write.end(), {"/tmp", "/dev"});
   rules.terminals = {"/dev/pts"};
   return confine_files(rules);
