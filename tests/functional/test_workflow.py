@@ -58,6 +58,7 @@ if __name__ == "__main__":
             with self.subTest(isolation=isolation):
                 self.write(coder=coder, tester='#!/bin/sh\nexec python3 "$IMPLEMENTATION/greet.py"\n', top=f'isolation = "{isolation}"')
                 self.assertTrue(self.run_workflow()["passed"])
+                self.assertEqual(self.step(self.run_workflow(), "coder")["refused"], 0)   # whatever folders PATH has
         self.assertFalse(pathlib.Path("/dev/shm/own").exists())
 
     def test_the_private_folders_have_a_limit_together(self) -> None:

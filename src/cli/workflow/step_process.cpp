@@ -268,11 +268,14 @@ class StepRun {
     return Error(Errc::unavailable, fmt::format("cannot start a process: {}: {}", what, std::strerror(errno)));
   }
 
-  static Status make_output(Capture& output, Fd& write_end) {
+  Status make_output(Capture& output, Fd& write_end) const {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return no_process("pipe");
     output.source = Fd(ends[0]);
     write_end = Fd(ends[1]);
+    // A confined command of root has another user, which opens /dev/stderr.
+    if (reach_ == Reach::confined && ::geteuid() == 0 && ::fchown(write_end.get(), confined_uid, confined_uid) != 0)
+      return no_process("the owner of a pipe");
     ASSIGN_OR_RETURN(output.file, temporary_file());
     return success();
   }

@@ -29,6 +29,20 @@ void write_files(json::Writer& out, std::string_view kind, const Files& files) {
   out.end_array();
 }
 
+// Returns the folders of PATH that every view has. Looking for a program in another one would be a refused access.
+std::string visible_path(std::string_view path) {
+  std::string visible;
+  const std::vector<std::string> view = system_view();
+  while (!path.empty()) {
+    const std::string_view folder = path.substr(0, path.find(':'));
+    path.remove_prefix(std::min(folder.size() + 1, path.size()));
+    const auto above = [&](const std::string& seen) { return folder == seen || folder.starts_with(seen + "/"); };
+    if (std::none_of(view.begin(), view.end(), above)) continue;
+    visible.append(visible.empty() ? "" : ":").append(folder);
+  }
+  return visible;
+}
+
 }  // namespace
 
 Result<WorkflowResult> Workflow::run() {
@@ -64,16 +78,22 @@ Status Workflow::prepare(const Workspace& workspace) {
 }
 
 // Each step has a new environment with only the variables that the specification lists.
-StepPlan Workflow::plan_of(const workflow::Step& step, const ResolvedCommand& command, std::string folder) const {
+StepPlan Workflow::plan_of(const workflow::Step& step, const ResolvedCommand& command, std::string folder,
+                           bool confined) const {
   StepPlan plan;
   plan.argv = command.argv;
+  plan.confined = confined;
   plan.limits = step.limits;
   plan.isolation = place_.demanded;
   std::vector<std::string> names{"PATH", "LANG", "LC_ALL", "TZ"};
   names.insert(names.end(), spec_.environment.begin(), spec_.environment.end());
   for (const std::string& name : names) {
     const char* const value = std::getenv(name.c_str());
-    if (value != nullptr) plan.environment.push_back(name + "=" + value);
+    if (value != nullptr && confined && name == "PATH") {
+      plan.environment.push_back("PATH=" + visible_path(value));
+    } else if (value != nullptr) {
+      plan.environment.push_back(name + "=" + value);
+    }
   }
   plan.environment.push_back("HOME=" + folder);
   plan.environment.push_back("TASK=" + spec_.task);
@@ -93,7 +113,7 @@ Status Workflow::run_next(const char* name, const StepPlan& plan) {
 }
 
 Status Workflow::write_specification(const Workspace& workspace) {
-  StepPlan plan = plan_of(spec_.spec_writer, spec_writer_, folder_);
+  StepPlan plan = plan_of(spec_.spec_writer, spec_writer_, folder_, false);
   plan.environment.push_back("GOLDEN=" + golden_folder_);
   plan.writes = {specification_folder_, golden_folder_};
   plan.private_folder = golden_folder_;
@@ -133,8 +153,7 @@ Status Workflow::check_golden_files() const {
 }
 
 Status Workflow::code(const Workspace&) {
-  StepPlan plan = plan_of(spec_.coder, coder_, coder_folder_);
-  plan.confined = true;
+  StepPlan plan = plan_of(spec_.coder, coder_, coder_folder_, true);
   plan.writes = {coder_folder_};
   plan.files_max = limits::workflow_implementation_files_max;
   plan.removed = {golden_folder_};
@@ -163,9 +182,8 @@ Status Workflow::test() {
     result_.reason = "the tester's files changed while the coder ran";
     return success();
   }
-  StepPlan plan = plan_of(spec_.tester, tester_, tester_folder_);
+  StepPlan plan = plan_of(spec_.tester, tester_, tester_folder_, true);
   plan.environment.push_back("IMPLEMENTATION=" + coder_folder_);
-  plan.confined = true;
   plan.writes = {tester_folder_};
   plan.removed = {golden_folder_};
   plan.examined = coder_folder_;

@@ -62,7 +62,8 @@ class Workflow {
   Result<std::string> output_of(const std::string& output);
   Status record_evidence(const std::string& type, const RecordedStep& step, const std::string& workflow);
   Status read_comparison(const std::string& evidence_id);
-  StepPlan plan_of(const evidence::workflow::Step& step, const ResolvedCommand& command, std::string folder) const;
+  StepPlan plan_of(const evidence::workflow::Step& step, const ResolvedCommand& command, std::string folder,
+                   bool confined) const;
   Status run_next(const char* name, const StepPlan& plan);
   bool stopped() const { return !result_.reason.empty(); }
 
