@@ -66,7 +66,10 @@ void add_redact_command(CLI::App& audit, Session& session);      // audit redact
 void add_witness_command(CLI::App& audit, Session& session);     // audit witness
 void add_backup_commands(CLI::App& app, Session& session);       // backup, restore
 void add_exec_command(CLI::App& app, Session& session);          // exec
-void add_workflow_commands(CLI::App& app, Session& session);     // workflow run, validate-code
+void add_workflow_commands(CLI::App& app, Session& session);     // workflow run, workflow digest, validate-code
+
+// workflow.cpp: returns the digest of the workflow whose specification is at `path`. Errors: those of the file.
+Result<std::string> digest_of_workflow(const std::string& path);
 void add_mcp_command(CLI::App& app, Session& session);           // mcp
 void add_otlp_command(CLI::App& app, Session& session);          // otlp
 

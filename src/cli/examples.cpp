@@ -41,6 +41,7 @@ constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"why", "muniment why src/main.c --run @last"},
     {"exec", "muniment exec --run nightly-17 -- make test"},
     {"workflow", "muniment workflow run workflow.toml"},
+    {"workflow digest", "muniment workflow digest workflow.toml"},
     {"workflow run", "muniment workflow run workflow.toml --task t1"},
     {"validate-code", "muniment validate-code 'Write slugify.py'"},
     {"attestation", "muniment attestation verify test.json --key \"$(tail -n 1 log.pub)\""},

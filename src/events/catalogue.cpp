@@ -317,7 +317,7 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
      "import: the evidence of another log is not judged again"},
     {"task.opened", Type::task_opened, 1, Writer::daemon, "task.open", Admits::open_only,
      {}, "",
-     {Weight::normal, "☐", "task: {content}", "{required_type}"},
+     {Weight::normal, "☐", ""},
      "task_report", Replay::omitted, "task_change",
      "rests: names nothing that is stored; import: the evidence of another log is not judged again"},
     {"task.validated", Type::task_validated, 1, Writer::daemon, "task.validate", Admits::open_only,

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from typing import Any
 
-from support import Daemon, main, muniment
+from support import BUILD, Daemon, main, muniment
 from workflow_case import CODER, FINISH_S, SPEC, SPEC_WRITER, WorkflowCase
 
 FILES_MAX = 100_000   # limits::workflow_implementation_files_max
@@ -31,7 +31,7 @@ class Flow(WorkflowCase):
     def test_the_evidence_completes_a_task_under_the_strict_policy(self) -> None:
         self.write()
         for task, text in (("t1", "Write greet.sh, which greets the person in its first argument"), ("t2", "Make the tests of greet.sh pass")):
-            self.open_task(text, task)
+            self.open_task(text, task, "--workflow", "workflow.toml")
             result = self.run_workflow("--task", task)
             done = self.muniment("task", "complete", task, "--run", self.run_id, "--strict", "--evidence", result["evidence"]["validation"])
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -211,6 +211,107 @@ class Failures(WorkflowCase):
         self.assertIn("code.sh", done.stderr)
 
 
+class Pinned(WorkflowCase):
+    """A workflow proves something only if the one who completes the task did not write it: the task names it by its digest."""
+
+    TASK = "Write greet.sh, which greets the person in its first argument"
+
+    def codes(self, answer: dict[str, Any], blocks: bool = True) -> set[str]:
+        return {finding["code"] for finding in answer["findings"] if finding["blocks"] == blocks}
+
+    def complete(self, evidence: dict[str, str], task: str = "t1", **more: Any) -> dict[str, Any]:
+        return dict(self.call("task.complete", run_id=self.run_id, task_id=task, evidence_ids=list(evidence.values()), **more))
+
+    def digest(self) -> str:
+        return self.muniment("workflow", "digest", "workflow.toml").stdout.strip()
+
+    def test_the_three_pieces_complete_the_task_for_which_the_workflow_was_pinned(self) -> None:
+        self.write()
+        self.open_task(self.TASK, "t1", "--workflow", "workflow.toml")
+        self.assertEqual(self.call("task.list", run_id=self.run_id)["tasks"][0]["workflow"], self.digest())
+        self.assertIn("workflow " + self.digest()[:20], self.muniment("run", "show", self.run_id).stdout)
+        shown = self.muniment("sql", f"SELECT workflow FROM task_report WHERE run_id = '{self.run_id}'", "--json").stdout
+        self.assertIn(self.digest(), shown)
+        self.write(coder=CODER + "echo other > note\n")   # the coder's program is not part of the digest
+        evidence = self.run_workflow("--task", "t1")["evidence"]
+        for piece in ("artifact", "validation"):
+            self.assertEqual(self.evidence(evidence[piece])["content"]["workflow"]["digest"], self.digest())
+        done = self.complete(evidence, strict=True)
+        self.assertTrue(done["completed"], done)
+
+    def test_a_workflow_that_nobody_named_is_weak(self) -> None:
+        self.write()
+        self.open_task(self.TASK)
+        evidence = self.run_workflow("--task", "t1")["evidence"]
+        self.assertIn("unpinned_workflow", self.codes(self.complete(evidence, strict=True)))
+        done = self.complete(evidence)
+        self.assertTrue(done["completed"], done)
+        self.assertIn("unpinned_workflow", self.codes(done, blocks=False))
+        self.assertFalse(done["evidence_status"][evidence["validation"]]["strong"])
+
+    def test_another_workflow_does_not_complete_the_task(self) -> None:
+        changes = {"specification": {"top": "environment = []"}, "spec writer": {"spec_writer": SPEC_WRITER + "true\n"},
+                   "tester": {"tester": "#!/bin/sh\nsh \"$IMPLEMENTATION/greet.sh\" Ada\n"}}
+        for task, (name, change) in enumerate(changes.items()):
+            with self.subTest(name):
+                self.write()
+                self.open_task(self.TASK, str(task), "--workflow", "workflow.toml")
+                self.write(**change)
+                before = len(self.events("command.started"))
+                done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, "--task", str(task))
+                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                self.assertIn(f"task {task} was opened for the workflow", done.stderr)
+                self.assertEqual(len(self.events("command.started")), before)
+                evidence = self.run_workflow()["evidence"]
+                for strict in (False, True):
+                    self.assertIn("other_workflow", self.codes(self.complete(evidence, str(task), strict=strict)))
+        text = self.call("evidence.record", run_id=self.run_id, type="review", content={"text": "greet.sh greets the person in its first argument."})
+        self.assertIn("other_workflow", self.codes(self.complete({"text": text["evidence_id"]}, "0")))
+
+    def test_a_file_of_the_workflow_that_changes_meanwhile_stops_it(self) -> None:
+        self.write(spec_writer=SPEC_WRITER + f"echo >> {self.folder}/test.sh\n")
+        self.assertEqual(self.run_workflow(status=1)["reason"], "the files of the workflow changed while the spec_writer ran")
+
+    def test_a_pinned_task_requires_evidence_and_cannot_be_changed(self) -> None:
+        self.write()
+        self.open_task(self.TASK, "t1", "--workflow", "workflow.toml")
+        for more in ({}, {"workflow": "0" * 64}):
+            with self.assertRaises(muniment.MunimentError) as caught:
+                self.call("task.open", run_id=self.run_id, task_id="t1", content=self.TASK, **more)
+            self.assertEqual(caught.exception.code, "conflict")
+        with self.assertRaises(muniment.MunimentError):
+            self.call("task.open", run_id=self.run_id, content=self.TASK, workflow="0" * 64, requires_evidence=False)
+
+    def refused_as(self, code: str, **files: str) -> None:
+        """A workflow of which any program passes the comparison: neither policy accepts it, whoever wrote it."""
+        self.write(coder="#!/bin/sh\ntouch greet.sh\n", **files)
+        self.open_task("Fix the login form", code, "--workflow", "workflow.toml")
+        result = self.run_workflow("--task", code, status=1)
+        self.assertFalse(result["passed"])
+        self.assertIn(code, self.codes(self.complete(result["evidence"], code)), result)
+
+    def test_empty_golden_files_prove_nothing(self) -> None:
+        self.refused_as("empty_golden", spec_writer='#!/bin/sh\necho > "$GOLDEN/greeting.txt"\n', tester='#!/bin/sh\nsh "$IMPLEMENTATION/greet.sh"\necho\n')
+
+    def test_a_tester_that_opens_no_file_of_the_implementation_proves_nothing(self) -> None:
+        self.refused_as("unread_implementation", tester='#!/bin/sh\nls "$IMPLEMENTATION" > /dev/null\necho "Hello, Ada!"\n')
+
+    def test_a_tester_may_open_the_implementation_in_any_way(self) -> None:
+        for tester in ('cd "$IMPLEMENTATION" && sh greet.sh Ada', 'ln -s "$IMPLEMENTATION" here && sh here/greet.sh Ada',
+                       'ln -s "$IMPLEMENTATION" /tmp/x && sh /tmp/x/greet.sh Ada', 'cp -r "$IMPLEMENTATION" copy && sh copy/greet.sh Ada',
+                       '"$IMPLEMENTATION/run"'):
+            with self.subTest(tester):
+                self.write(coder=CODER + "(echo '#!/bin/sh'; echo 'echo Hello, Ada!') > run\nchmod 755 run\n", tester=f"#!/bin/sh\n{tester}\n")
+                self.assertTrue(self.run_workflow()["passed"])
+
+    def test_golden_files_that_the_coder_can_read_are_weak(self) -> None:
+        self.write(spec_writer=SPEC_WRITER + 'cp "$GOLDEN/greeting.txt" "$SPECIFICATION/example.txt"\n')
+        self.open_task(self.TASK, "t1", "--workflow", "workflow.toml")
+        evidence = self.run_workflow("--task", "t1")["evidence"]
+        self.assertIn("told_golden", self.codes(self.complete(evidence, strict=True)))
+        self.assertTrue(self.complete(evidence)["completed"])
+
+
 class Compared(WorkflowCase):
     """The daemon trusts no comparison of a client: it reads the artifacts and the order of the log itself."""
 
@@ -265,7 +366,8 @@ class Policy(WorkflowCase):
         cls.daemon = Daemon()
         cls.addClassCleanup(cls.daemon.destroy)
         policy = cls.daemon.folder / "completion.toml"
-        policy.write_text('[task.blind]\nisolation = "full"\n')
+        policy.write_text('[task.blind]\nisolation = "full"\n'
+                          f'[task.listed]\nstrict = true\nisolation = "full"\nworkflows = ["{cls.listed()}"]\n')
         (cls.daemon.folder / "muniment.toml").write_text(f'completion_policy = "{policy}"\n')
         cls.daemon.arguments += ["--config", str(cls.daemon.folder / "muniment.toml")]
         cls.daemon.start()
@@ -279,8 +381,32 @@ class Policy(WorkflowCase):
         self.assertIn("isolation", [finding["code"] for finding in refused["findings"] if finding["blocks"]])
         result = self.run_workflow("--task", "t1", "--config", str(self.daemon.folder / "muniment.toml"))
         self.assertEqual(result["isolation_demanded"], "full")
-        done = self.call("task.complete", run_id=self.run_id, task_id="t1", evidence_ids=[result["evidence"]["validation"]])
+        done = self.call("task.complete", run_id=self.run_id, task_id="t1", evidence_ids=list(result["evidence"].values()))
         self.assertTrue(done["completed"], done)
+
+    @classmethod
+    def listed(cls) -> str:
+        """Returns the digest of the workflow in a folder other than that in which the test runs it."""
+        case = cls("test_the_policy_lists_a_workflow")
+        case.folder = cls.daemon.folder / "elsewhere"
+        case.folder.mkdir()
+        case.write()
+        return subprocess.run([str(BUILD / "muniment"), "workflow", "digest", str(case.folder / "workflow.toml")], capture_output=True, text=True,
+                              check=True).stdout.strip()
+
+    def test_the_policy_lists_a_workflow(self) -> None:
+        self.write()
+        self.call("task.open", run_id=self.run_id, task_id="t2", content="Write greet.sh, which greets a person", type="listed")
+        config = ("--config", str(self.daemon.folder / "muniment.toml"))
+        evidence = self.run_workflow("--task", "t2", *config)["evidence"]
+        done = self.call("task.complete", run_id=self.run_id, task_id="t2", evidence_ids=list(evidence.values()))
+        self.assertTrue(done["completed"], done)
+        self.assertTrue(done["evidence_status"][evidence["validation"]]["strong"])
+        self.write(spec_writer=SPEC_WRITER + "true\n")
+        self.call("task.open", run_id=self.run_id, task_id="t3", content="Write greet.sh, which greets a person", type="listed")
+        evidence = self.run_workflow("--task", "t3", *config)["evidence"]
+        refused = self.call("task.complete", run_id=self.run_id, task_id="t3", evidence_ids=list(evidence.values()))
+        self.assertIn("unpinned_workflow", [finding["code"] for finding in refused["findings"] if finding["blocks"]])
 
 
 if __name__ == "__main__":

@@ -398,7 +398,7 @@ class Attacks(WorkflowCase):
         thread.start()
         result = self.run_workflow(status=1)
         thread.join()
-        self.assertEqual(result["reason"], "the tester's files changed while the coder ran")
+        self.assertEqual(result["reason"], "the files of the workflow changed while the coder ran")
         self.assertEqual([step["name"] for step in result["steps"]], ["spec_writer", "coder"])
 
     @NEEDS_ROOT

@@ -11,8 +11,8 @@ from support import BUILD, ROOT, main
 from workflow_case import CODER, WorkflowCase
 
 from muniment.errors import MunimentError
-from muniment.evidence import (AgentAPI, BlindTesterAgent, CoderAgent, EvidenceError, EvidenceStore, FilesystemRestrictor, InvalidEvidence,
-                               SpecWriterAgent, WorkflowOrchestrator)
+from muniment.evidence import (AgentAPI, BlindTesterAgent, BlockingEnforcer, CoderAgent, EvidenceError, EvidenceStore, FilesystemRestrictor,
+                               InvalidEvidence, SpecWriterAgent, Todo, WorkflowOrchestrator, digest_of_workflow)
 
 TASK = "Write greet.sh, which greets the person in its first argument"
 
@@ -32,13 +32,15 @@ class PythonWorkflow(WorkflowCase):
 
     def test_the_three_agents_run_and_the_evidence_completes_the_task(self) -> None:
         orchestrator = self.orchestrator()
-        self.open_task(TASK)
+        (self.folder / "pinned.toml").write_text(orchestrator.specification(TASK))
+        with EvidenceStore(self.folder, data=self.daemon.socket, run_id=self.run_id) as store:
+            BlockingEnforcer(store).open_task(Todo(TASK, task_id="t1", workflow=digest_of_workflow(self.folder / "pinned.toml")))
         result = orchestrator.run(TASK, task_id="t1")
         self.assertTrue(result)
         self.assertEqual([step["name"] for step in result.steps], ["spec_writer", "coder", "tester"])
         done = self.call("task.complete", run_id=self.run_id, task_id="t1", evidence_ids=[result.evidence["validation"]], strict=True)
         self.assertTrue(done["completed"], done)
-        self.assertEqual([path.name for path in self.folder.iterdir() if path.suffix == ".toml"], ["workflow.toml"])
+        self.assertEqual([path.name for path in sorted(self.folder.iterdir()) if path.suffix == ".toml"], ["pinned.toml", "workflow.toml"])
 
     def test_a_coder_that_looks_for_the_golden_file_is_recorded(self) -> None:
         result = self.orchestrator('#!/bin/sh\ncat "$(dirname "$SPECIFICATION")/golden/greeting.txt" > greet.sh\n').run(TASK)

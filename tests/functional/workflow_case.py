@@ -96,6 +96,6 @@ class WorkflowCase(DaemonCase):
         listed = self.call("evidence.list", run_id=self.run_id)["evidence"]
         return dict(next(one for one in listed if one["evidence_id"] == evidence_id))
 
-    def open_task(self, text: str, task: str = "t1") -> None:
-        done = self.muniment("task", "open", text, "--run", self.run_id, "--task", task)
+    def open_task(self, text: str, task: str = "t1", *more: str) -> None:
+        done = self.muniment("task", "open", text, "--run", self.run_id, "--task", task, *more)
         self.assertEqual(done.returncode, 0, done.stderr)

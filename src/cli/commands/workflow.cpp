@@ -51,19 +51,37 @@ void declare_validate_code(CLI::App& command, WorkflowRunOptions& options) {
   declare_common_workflow(command, options);
 }
 
-Result<evidence::workflow::Spec> read_spec(const WorkflowRunOptions& options) {
-  ASSIGN_OR_RETURN(const std::string text, read_named(options.spec, evidence::workflow::spec_bytes_max));
-  auto spec = evidence::workflow::parse_spec(text, options.text);
-  if (!spec) return std::move(spec).error().within(options.spec);
-  return spec;
+// A specification with its file.
+struct NamedSpec {
+  evidence::workflow::Spec spec;
+  std::string text;
+  std::string folder;
+};
+
+Result<NamedSpec> read_spec(const std::string& path, std::string_view task) {
+  ASSIGN_OR_RETURN(std::string text, read_named(path, evidence::workflow::spec_bytes_max));
+  auto spec = evidence::workflow::parse_spec(text, task);
+  if (!spec) return std::move(spec).error().within(path);
+  std::error_code failed;
+  return NamedSpec{*std::move(spec), std::move(text), std::filesystem::canonical(path, failed).parent_path().string()};
 }
 
-// Returns the type of the task. Errors: not_found if the run has no such task.
-Result<std::string> type_of_task(Session& session, const std::string& run_id, const std::string& task_id) {
+// Returns the type of the task. Errors: not_found if the run has no such task; conflict if it was opened for another
+// workflow than `spec`.
+Result<std::string> type_of_task(Session& session, const std::string& run_id, const std::string& task_id,
+                                 const NamedSpec& spec) {
   ASSIGN_OR_RETURN(const Message answer,
                    session.call("task.list", fmt::format("{{\"run_id\":{},\"task_id\":{}}}", json::quote(run_id),
                                                          json::quote(task_id))));
-  for (const json::Value task : answer.result()["tasks"]) return task["type"].string_or("");
+  for (const json::Value task : answer.result()["tasks"]) {
+    const std::string pinned = task["workflow"].string_or("");
+    if (pinned.empty()) return task["type"].string_or("");
+    ASSIGN_OR_RETURN(const std::string digest, digest_of(spec.text, spec.folder, spec.spec));
+    if (digest == pinned) return task["type"].string_or("");
+    return Error(Errc::conflict, fmt::format("task {} was opened for the workflow {}, and this is {}. Run the "
+                                             "specification with which it was opened, unchanged",
+                                             task_id, pinned, digest));
+  }
   return Error(Errc::not_found,
                fmt::format("no task {} in run {}. Open it first: muniment task open --run {} --task {} CONTENT",
                            task_id, run_id, shell_word(run_id), shell_word(task_id)));
@@ -91,7 +109,7 @@ Result<std::string> start_run(Session& session, const std::string& goal) {
 std::string result_json(const std::string& run_id, const WorkflowResult& result) {
   json::Writer out;
   out.begin_object().member("run_id", run_id).member("passed", result.passed).member("reason", result.reason);
-  out.member("isolation_demanded", result.demanded).key("steps").begin_array();
+  out.member("isolation_demanded", result.demanded).member("digest", result.digest).key("steps").begin_array();
   for (const RecordedStep& step : result.steps) {
     const StepOutcome& outcome = step.outcome;
     out.begin_object().member("name", step.name).member("command_id", step.command_id).member("ending", step.ending());
@@ -158,9 +176,8 @@ Status run_workflow(Session& session, const WorkflowRunOptions& options) {
     return success();
   }
   session.observe();
-  ASSIGN_OR_RETURN(const evidence::workflow::Spec spec, read_spec(options));
-  std::error_code failed;
-  const std::string folder = std::filesystem::canonical(options.spec, failed).parent_path().string();
+  ASSIGN_OR_RETURN(const NamedSpec named, read_spec(options.spec, options.text));
+  const evidence::workflow::Spec& spec = named.spec;
   RETURN_IF_ERROR(check_output(options.output));
   ASSIGN_OR_RETURN(std::string run_id, session.run_id_if_any(options.run));
   if (run_id.empty() && !options.task.empty()) {
@@ -168,14 +185,15 @@ Status run_workflow(Session& session, const WorkflowRunOptions& options) {
   }
   std::string task_type;
   if (!options.task.empty()) {
-    ASSIGN_OR_RETURN(task_type, type_of_task(session, run_id, options.task));
+    ASSIGN_OR_RETURN(task_type, type_of_task(session, run_id, options.task, named));
   }
   ASSIGN_OR_RETURN(const std::string demanded, demanded_isolation(session, options, spec, task_type));
   const bool own_run = run_id.empty();
   if (own_run) {
     ASSIGN_OR_RETURN(run_id, start_run(session, spec.task));
   }
-  const auto result = Workflow(session, spec, folder, {run_id, options.task, options.output}, demanded).run();
+  const auto result =
+      Workflow(session, spec, named.folder, {run_id, options.task, options.output, named.text}, demanded).run();
   if (own_run) {
     const bool passed = result.ok() && result->passed;
     const auto ended = session.call("run.end", fmt::format("{{\"run_id\":{},\"outcome\":\"{}\"}}", json::quote(run_id),
@@ -192,12 +210,37 @@ Status run_workflow(Session& session, const WorkflowRunOptions& options) {
   return success();
 }
 
+struct WorkflowDigestOptions {
+  std::string spec = default_spec;
+};
+
+void declare_workflow_digest(CLI::App& command, WorkflowDigestOptions& options) {
+  command.add_option("SPEC", options.spec, "Specification of the workflow, a TOML file")->required();
+}
+
+Status print_digest(Session& session, const WorkflowDigestOptions& options) {
+  ASSIGN_OR_RETURN(const std::string digest, digest_of_workflow(options.spec));
+  if (session.options.json) {
+    session.out().json_line(fmt::format("{{\"digest\":\"{}\"}}", digest));
+  } else {
+    session.out().line(digest);
+  }
+  return success();
+}
+
 }  // namespace
+
+Result<std::string> digest_of_workflow(const std::string& path) {
+  ASSIGN_OR_RETURN(const NamedSpec named, read_spec(path, {}));
+  return digest_of(named.text, named.folder, named.spec);
+}
 
 void add_workflow_commands(CLI::App& app, Session& session) {
   CLI::App& group = add_group(app, "workflow", "Run blind workflows: spec writer, coder and tester");
   add_command<WorkflowRunOptions>(session, group, "run", "Run a blind workflow and compare its outputs",
                                   declare_workflow_run, run_workflow);
+  add_command<WorkflowDigestOptions>(session, group, "digest", "Print the digest of a workflow, by which tasks name it",
+                                     declare_workflow_digest, print_digest);
   add_command<WorkflowRunOptions>(session, app, "validate-code", "Run the project's blind workflow for a task",
                                   declare_validate_code, run_workflow);
 }

@@ -33,10 +33,11 @@ constexpr const char* reading_coder =
 constexpr std::string_view golden_file = "/golden/greeting.txt";
 
 Result<WorkflowResult> run_coder(MetaRun& run, const char* coder) {
-  ASSIGN_OR_RETURN(const evidence::workflow::Spec spec, evidence::workflow::parse_spec(fmt::format(spec_toml, coder)));
+  const std::string text = fmt::format(spec_toml, coder);
+  ASSIGN_OR_RETURN(const evidence::workflow::Spec spec, evidence::workflow::parse_spec(text));
   ASSIGN_OR_RETURN(const Workspace place, Workspace::create());
   ASSIGN_OR_RETURN(const std::string folder, place.folder("project", false));
-  auto result = Workflow(run.session, spec, folder, {run.run_id, "", ""}, "full").run();
+  auto result = Workflow(run.session, spec, folder, {run.run_id, "", "", text}, "full").run();
   run.interrupted = result && result->interrupted;
   return run.interrupted ? Error(Errc::conflict, "a signal interrupted the workflow") : std::move(result);
 }

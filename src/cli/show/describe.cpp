@@ -255,6 +255,12 @@ constexpr std::pair<events::Type, Describe> rows[] = {
        return {"", Tone::plain, field(b, "name"),
                fmt::format("attempt {}{}{}", attempt, process.empty() ? "" : ", ", process), Weight::normal};
      }},
+    {events::Type::task_opened,
+     [](const json::Value& b) -> Description {
+       const std::string workflow = b["workflow"] ? "workflow " + field(b, "workflow") : "";
+       return {"", Tone::plain, "task: " + field(b, "content"), joined({field(b, "required_type"), workflow}),
+               Weight::normal};
+     }},
     {events::Type::task_completed,
      [](const json::Value& b) -> Description {
        return {

@@ -53,6 +53,7 @@ void write_isolation(json::Writer& params, const StepPlace& place, const StepOut
   params.member("missing", outcome.isolation.missing).member("refused", outcome.refused);
   params.member("omitted", outcome.omitted).member("landlock", outcome.isolation.landlock);
   if (!outcome.isolation.source.empty()) params.member("source", outcome.isolation.source);
+  if (outcome.examined) params.member("examined", *outcome.examined);
   params.end_object();
 }
 

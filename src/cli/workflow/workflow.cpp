@@ -55,7 +55,7 @@ Result<WorkflowResult> Workflow::run() {
   return std::move(result_);
 }
 
-// The programs are found, and the tester's files are hashed, before the coder can change anything.
+// The programs are found, and the files of spec writer and tester are hashed, before the coder can change anything.
 Status Workflow::prepare(const Workspace& workspace) {
   const auto resolve = [this](const char* name, const workflow::Step& step, ResolvedCommand& into) -> Status {
     auto resolved = resolve_command(step, folder_);
@@ -66,7 +66,7 @@ Status Workflow::prepare(const Workspace& workspace) {
   RETURN_IF_ERROR(resolve(spec_writer_name, spec_.spec_writer, spec_writer_));
   RETURN_IF_ERROR(resolve(coder_name, spec_.coder, coder_));
   RETURN_IF_ERROR(resolve(tester_name, spec_.tester, tester_));
-  ASSIGN_OR_RETURN(tester_hash_, hash_of_files(tester_.files));
+  ASSIGN_OR_RETURN(result_.digest, digest_of(options_.specification, folder_, spec_writer_, tester_));
   ASSIGN_OR_RETURN(specification_folder_, workspace.folder("specification", false));
   ASSIGN_OR_RETURN(golden_folder_, workspace.folder("golden", false));
   ASSIGN_OR_RETURN(coder_folder_, workspace.folder("implementation", true));
@@ -118,6 +118,8 @@ Status Workflow::write_specification(const Workspace& workspace) {
   plan.writes = {specification_folder_, golden_folder_};
   plan.private_folder = golden_folder_;
   RETURN_IF_ERROR(run_next(spec_writer_name, plan));
+  ASSIGN_OR_RETURN(const bool after, changed());
+  if (after && !stopped()) result_.reason = "the files of the workflow changed while the spec_writer ran";
   if (stopped()) return success();
   const Fd golden = std::move(result_.steps.back().outcome.private_folder);
   ASSIGN_OR_RETURN(specification_, store_files(specification_folder_, "specification"));
@@ -131,10 +133,16 @@ Status Workflow::write_specification(const Workspace& workspace) {
     return success();
   }
   json::Writer files;
-  files.begin_object();
+  files.begin_object().member("digest", result_.digest);
   write_files(files, "specification", specification_);
   write_files(files, "golden", golden_);
   return record_evidence("artifact", result_.steps.back(), std::move(files.end_object()).text());
+}
+
+// The digest states what was run only if its files are the same before and after each step.
+Result<bool> Workflow::changed() {
+  ASSIGN_OR_RETURN(const std::string now, digest_of(options_.specification, folder_, spec_writer_, tester_));
+  return now != result_.digest;
 }
 
 // Each golden file has a pair, and each pair a golden file; otherwise a part would not be compared.
@@ -177,9 +185,9 @@ Status Workflow::code(const Workspace&) {
 }
 
 Status Workflow::test() {
-  ASSIGN_OR_RETURN(const Hash now, hash_of_files(tester_.files));
-  if (now != tester_hash_) {
-    result_.reason = "the tester's files changed while the coder ran";
+  ASSIGN_OR_RETURN(const bool before, changed());
+  if (before) {
+    result_.reason = "the files of the workflow changed while the coder ran";
     return success();
   }
   StepPlan plan = plan_of(spec_.tester, tester_, tester_folder_, true);
@@ -194,10 +202,15 @@ Status Workflow::test() {
   plan.view.tmp_bytes_max = spec_.tester.limits.disk_bytes;
   plan.view_folder = std::filesystem::path(coder_folder_).parent_path().string() + "/view";
   RETURN_IF_ERROR(run_next(tester_name, plan));
-  ASSIGN_OR_RETURN(const Hash after, hash_of_files(tester_.files));
-  if (after != tester_hash_) result_.reason = "the tester's files changed while the tester ran";
+  ASSIGN_OR_RETURN(const bool after, changed());
+  if (after) {
+    result_.reason = "the files of the workflow changed while the tester ran";
+    return success();
+  }
   json::Writer pairs;
-  pairs.begin_object().member("coder_id", result_.steps[1].command_id).key("pairs").begin_array();
+  pairs.begin_object().member("digest", result_.digest).member("coder_id", result_.steps[1].command_id);
+  write_files(pairs, "specification", specification_);
+  pairs.key("pairs").begin_array();
   for (const workflow::Pair& pair : spec_.compare) {
     const auto golden =
         std::find_if(golden_.begin(), golden_.end(), [&](const StoredFile& file) { return file.name == pair.golden; });
@@ -258,11 +271,7 @@ Status Workflow::record_evidence(const std::string& type, const RecordedStep& st
   params.member("command_id", step.command_id);
   if (!options_.task.empty()) params.member("task_id", options_.task);
   if (!facts.empty()) params.raw_member("workflow", facts);
-  if (type == "validation") {  // the comparison rests on the program and on what the coder was told
-    params.key("artifacts").begin_array().string(implementation_);
-    for (const StoredFile& file : specification_) params.string(file.artifact_id);
-    params.end_array();
-  }
+  if (type == "validation") params.key("artifacts").begin_array().string(implementation_).end_array();
   params.key("_meta").begin_object().member("idempotency_key", type + " evidence of " + step.command_id);
   params.end_object().end_object();
   ASSIGN_OR_RETURN(const Message answer, place_.session.call("evidence.record", params.text()));

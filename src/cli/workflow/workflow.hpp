@@ -17,6 +17,7 @@ struct WorkflowOptions {
   std::string run_id;  // an open run
   std::string task;    // task of the run that the evidence supports; empty: none
   std::string output;  // folder that receives the implementation; empty: none
+  std::string specification;  // text of the specification's file
 };
 
 struct WorkflowEvidence {
@@ -31,6 +32,7 @@ struct WorkflowResult {
   std::vector<RecordedStep> steps;
   std::vector<WorkflowEvidence> evidence;
   std::string comparison;  // text of the validation evidence: one line for each pair
+  std::string digest;      // of the workflow
 };
 
 class Workflow {
@@ -57,6 +59,7 @@ class Workflow {
   Status code(const Workspace& workspace);
   Status test();
   Status check_golden_files() const;
+  Result<bool> changed();
   Result<std::vector<StoredFile>> store_files(const std::string& folder, const char* what);
   Result<std::string> store(const Fd& file, const std::string& step, const char* what, const std::string& name);
   Result<std::string> output_of(const std::string& output);
@@ -74,7 +77,6 @@ class Workflow {
   StopSignals stop_;
   WorkflowResult result_;
   ResolvedCommand spec_writer_, coder_, tester_;
-  Hash tester_hash_{};
   std::string specification_folder_, golden_folder_, coder_folder_, tester_folder_;
   std::vector<StoredFile> specification_, golden_;
   std::string implementation_;  // id of the artifact

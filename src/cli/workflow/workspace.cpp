@@ -337,7 +337,7 @@ Result<ResolvedCommand> resolve_command(const evidence::workflow::Step& step, co
   return resolved;
 }
 
-Result<Hash> hash_of_files(const std::vector<std::string>& paths) {
+Result<Hash> hash_of_files(const std::vector<std::string>& paths, const std::string& folder) {
   std::vector<std::string> all;
   for (const std::string& path : paths) {
     std::error_code failed;
@@ -346,13 +346,21 @@ Result<Hash> hash_of_files(const std::vector<std::string>& paths) {
       continue;
     }
     RETURN_IF_ERROR(walk(path, [&](const fs::directory_entry& entry) -> Status {
-      if (!entry.is_symlink() && entry.is_regular_file()) all.push_back(entry.path().string());
+      if (entry.is_symlink() || entry.is_regular_file()) all.push_back(entry.path().string());
       return success();
     }));
   }
   std::sort(all.begin(), all.end());
   Sha256 hash;
   for (const std::string& path : all) {
+    const std::string below = fs::path(path).lexically_relative(folder).string();
+    const std::string& name = below.empty() || below.starts_with("..") ? path : below;
+    std::error_code failed;
+    const bool named = std::find(paths.begin(), paths.end(), path) != paths.end();  // a named link is followed
+    if (!named && fs::is_symlink(path, failed)) {
+      hash.update(fmt::format("link {} {}\n", fs::read_symlink(path, failed).string(), name));
+      continue;
+    }
     ASSIGN_OR_RETURN(const RegularFile file, open_regular(path));
     Sha256 content;
     for (std::int64_t offset = 0;;) {
@@ -361,9 +369,24 @@ Result<Hash> hash_of_files(const std::vector<std::string>& paths) {
       content.update(piece);
       offset += static_cast<std::int64_t>(piece.size());
     }
-    hash.update(fmt::format("{} {}\n", to_hex(content.finish()), path));
+    hash.update(fmt::format("{} {}\n", to_hex(content.finish()), name));
   }
   return hash.finish();
+}
+
+Result<std::string> digest_of(std::string_view specification, const std::string& folder,
+                              const ResolvedCommand& spec_writer, const ResolvedCommand& tester) {
+  ASSIGN_OR_RETURN(const Hash writes, hash_of_files(spec_writer.files, folder));
+  ASSIGN_OR_RETURN(const Hash tests, hash_of_files(tester.files, folder));
+  return to_hex(sha256(fmt::format("workflow 1\nspecification {}\nspec_writer {}\ntester {}\n",
+                                   to_hex(sha256(specification)), to_hex(writes), to_hex(tests))));
+}
+
+Result<std::string> digest_of(std::string_view specification, const std::string& folder,
+                              const evidence::workflow::Spec& spec) {
+  ASSIGN_OR_RETURN(const ResolvedCommand spec_writer, resolve_command(spec.spec_writer, folder));
+  ASSIGN_OR_RETURN(const ResolvedCommand tester, resolve_command(spec.tester, folder));
+  return digest_of(specification, folder, spec_writer, tester);
 }
 
 }  // namespace muniment::cli

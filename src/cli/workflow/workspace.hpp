@@ -71,8 +71,18 @@ struct ResolvedCommand {
 // Errors: not_found for a program or a file of `reads` that does not exist; invalid_argument for a special file.
 Result<ResolvedCommand> resolve_command(const evidence::workflow::Step& step, const std::string& folder);
 
-// Returns a hash of the paths and contents of the files and of all files below the folders among them. Errors: those of
-// the files.
-Result<Hash> hash_of_files(const std::vector<std::string>& paths);
+// Returns a hash of the names and contents of the files, and of all files and links below the folders among them. Names
+// are relative to `folder` for files below it. Errors: those of the files.
+Result<Hash> hash_of_files(const std::vector<std::string>& paths, const std::string& folder);
+
+// Returns the digest of a workflow in hexadecimal digits: of the text of its specification, and of the files of its spec
+// writer and its tester. The coder's program is not part of it. `folder` is that of the specification's file. Errors:
+// those of the files.
+Result<std::string> digest_of(std::string_view specification, const std::string& folder,
+                              const ResolvedCommand& spec_writer, const ResolvedCommand& tester);
+
+// Likewise, for a specification that is not run. Errors: also those of resolve_command.
+Result<std::string> digest_of(std::string_view specification, const std::string& folder,
+                              const evidence::workflow::Spec& spec);
 
 }  // namespace muniment::cli

@@ -100,6 +100,11 @@ enum class Code : std::uint8_t {
   self_reported,
   isolation,
   workflow_part,
+  unpinned_workflow,
+  other_workflow,
+  empty_golden,
+  told_golden,
+  unread_implementation,
 };
 
 struct CodeRow {

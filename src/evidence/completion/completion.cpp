@@ -95,13 +95,18 @@ constexpr std::array rows{
     CodeRow{Code::self_reported, "structure", "self_reported", V::weak, true, ""},
     CodeRow{Code::isolation, "structure", "isolation", V::fail, true, ""},
     CodeRow{Code::workflow_part, "structure", "workflow_part", V::fail, true, ""},
+    CodeRow{Code::unpinned_workflow, "structure", "unpinned_workflow", V::weak, false, ""},
+    CodeRow{Code::other_workflow, "structure", "other_workflow", V::fail, true, ""},
+    CodeRow{Code::empty_golden, "structure", "empty_golden", V::fail, true, ""},
+    CodeRow{Code::told_golden, "structure", "told_golden", V::weak, false, ""},
+    CodeRow{Code::unread_implementation, "structure", "unread_implementation", V::fail, true, ""},
 };
 
 constexpr bool in_order = [] {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (static_cast<std::size_t>(rows[i].code) != i) return false;
   }
-  return rows.size() == static_cast<std::size_t>(Code::workflow_part) + 1;
+  return rows.size() == static_cast<std::size_t>(Code::unread_implementation) + 1;
 }();
 static_assert(in_order);
 

@@ -31,6 +31,7 @@ struct Task {
   std::string run_id;             // empty: the task has no run
   std::string tree_opened{};      // digest of the working tree in which it was opened; empty: none
   bool tree_observed = false;     // the daemon's executor computed `tree_digest`
+  std::string workflow{};         // digest of the only workflow whose comparison completes it; empty: any evidence
 };
 
 // A recorded command, from its events.
@@ -53,6 +54,10 @@ struct Command {
   std::string isolation;                   // isolation that its sandbox reached; empty: none
   std::string coder_isolation;             // for the tester of a blind workflow: that of the coder; otherwise empty
   bool workflow_part = false;              // a step of a blind workflow before the comparison
+  std::string workflow;                    // for a comparison: digest of the workflow; empty: unknown
+  bool golden_empty = false;               // for a comparison: no golden file contains more than white space
+  bool golden_told = false;                // for a comparison: the coder could read every golden file
+  bool unread = false;                     // it opened no file of the implementation that it was to examine
   std::optional<reports::Counts> earlier;  // counts of the last accepted report of the same command
 };
 

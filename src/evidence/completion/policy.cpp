@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/config/toml_depth.hpp"
+#include "base/crypto/sha256.hpp"
 #include "base/files/file.hpp"
 #include "evidence/completion/checks.hpp"
 
@@ -83,7 +84,7 @@ Status check_allowed(const toml::node& node, const std::string& path, const std:
     const bool fixed = row->code == Code::forged_identity || row->code == Code::forged_record ||
                        row->check == "existence" || row->check == "integrity" ||
                        (row->check == "dependencies" && row->code != Code::dependency_stale) ||
-                       row->code == Code::self_reported || row->code == Code::imported_command;
+                       row->code == Code::self_reported || row->code == Code::other_workflow || row->code == Code::imported_command;
     if (fixed) return error_at(node, path, fmt::format("\"{}\" cannot be allowed", name));
   }
   return success();
@@ -103,6 +104,13 @@ Status read_policy_key(std::string_view key, const toml::node& node, const std::
     if (isolation_rank(policy.isolation) == 0) return error_at(node, path, "expected \"partial\" or \"full\"");
     return success();
   }
+  if (key == "workflows") {
+    RETURN_IF_ERROR(read_texts(node, path, policy.workflows));
+    for (const std::string& digest : policy.workflows) {
+      if (!hash_from_hex(digest)) return error_at(node, path, "expected digests that `muniment workflow digest` prints");
+    }
+    return success();
+  }
   if (key == "allow") {
     RETURN_IF_ERROR(read_texts(node, path, policy.allowed));
     return check_allowed(node, path, policy.allowed);
@@ -110,7 +118,7 @@ Status read_policy_key(std::string_view key, const toml::node& node, const std::
   return error_at(
       node, path,
       "unknown key; expected required_type, fresh_for_seconds, at_least_seconds, other_actor, same_run, strict, "
-      "isolation, allow, runners, validators");
+      "isolation, workflows, allow, runners, validators");
 }
 
 Status read_policy(const toml::table& table, const std::string& path, Policy& policy) {

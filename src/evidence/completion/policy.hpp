@@ -22,6 +22,7 @@ struct Policy {
   bool other_actor = false;             // an actor other than the task's must record the evidence
   bool same_run = false;                // the evidence must be in the task's run
   std::string isolation;                // lowest isolation of the coder of a blind workflow; empty: any evidence
+  std::vector<std::string> workflows;   // digests of blind workflows whose evidence is strong without a pin of the task
   std::vector<std::string> allowed;     // codes of findings that do not block
   std::vector<std::string> runners;     // additional programs that run tests, such as `scripts/test`
   std::vector<std::string> validators;  // names of custom validators, in order
@@ -45,7 +46,7 @@ class Policies {
   // Parses the text of a TOML file:
   //   policy = "default" | "strict"
   //   [task.default]  [task.deploy]  required_type, fresh_for_seconds, at_least_seconds, other_actor, same_run, strict,
-  //                                  isolation, allow, runners, validators
+  //                                  isolation, workflows, allow, runners, validators
   //   [validator.NAME]  command = ["/abs/path", …], limit_ms
   // Errors: invalid_argument with line and key, for unknown keys too.
   static Result<Policies> parse(std::string_view toml);

@@ -99,6 +99,8 @@ class Structure {
   }
 
  private:
+  static constexpr std::string_view run_pinned =
+      "Run the specification with which the task was opened: `muniment workflow run SPEC.toml`.";
   static constexpr std::string_view no_tests_text =
       "No test ran: a run of zero tests proves nothing. Correct the selection of tests and run them again.";
 
@@ -169,18 +171,51 @@ class Structure {
     return !exhibit_.piece->attested_by.empty() && exhibit_.piece->command->argv.empty();
   }
 
+  bool has_comparison() const { return std::ranges::any_of(case_.exhibits, &Exhibit::is_comparison); }
+
+  bool is_workflow_part() const { return exhibit_.recorded() && exhibit_.piece->command->workflow_part; }
+
   // The steps of a blind workflow before the comparison show what was done, not that it is right.
   void check_workflow() {
-    if (!exhibit_.recorded() || !exhibit_.piece->command->workflow_part) return;
-    if (std::ranges::any_of(case_.exhibits, &Exhibit::is_comparison)) return;
+    if (exhibit_.is_comparison()) check_comparison(*exhibit_.piece->command);
+    if (!is_workflow_part() || has_comparison()) return;
     add(Code::workflow_part,
         "The evidence is a step of a blind workflow, whose result is the evidence of type \"validation\". Use that.");
+  }
+
+  // A comparison proves something only if the golden files differ from what any program prints, if the program was
+  // examined, and if the one who completes the task did not write the workflow.
+  void check_comparison(const Command& command) {
+    if (command.golden_empty)
+      add(Code::empty_golden,
+          "Every golden file of the workflow is empty: equal outputs prove nothing. Write golden files with the output "
+          "of a correct program.");
+    if (command.unread)
+      add(Code::unread_implementation,
+          "The tester opened no file of the implementation, so that its outputs are not those of the program. Let the "
+          "tester run the program in $IMPLEMENTATION.");
+    if (command.golden_told)
+      weaken(Code::told_golden,
+             "Weak evidence: the coder could read every golden file, because the specification contains it. Write golden "
+             "files for inputs that the specification does not name.");
+    const std::string& pinned = case_.task.workflow;
+    const std::vector<std::string>& listed = case_.policy.workflows;
+    if (!pinned.empty() && command.workflow != pinned) {
+      add(Code::other_workflow, fmt::format("The task was opened for the workflow {}, and this is {}. {}", pinned,
+                                            command.workflow.empty() ? "an unknown one" : command.workflow, run_pinned));
+    } else if (pinned.empty() && std::ranges::find(listed, command.workflow) == listed.end()) {
+      weaken(Code::unpinned_workflow,
+             fmt::format("Weak evidence: the one who completes the task may have written the workflow. Open a task for "
+                         "its specification (`muniment task open --workflow SPEC.toml`), or list {} in `workflows` of "
+                         "the policy.",
+                         command.workflow.empty() ? "its digest (`muniment workflow digest`)" : command.workflow));
+    }
   }
 
   // Only the comparison of a blind workflow shows how its coder was isolated.
   void check_isolation() {
     const std::string& demanded = case_.policy.isolation;
-    if (demanded.empty()) return;
+    if (demanded.empty() || (is_workflow_part() && has_comparison())) return;
     const std::string reached = exhibit_.is_comparison() ? exhibit_.piece->command->coder_isolation : "none";
     if (isolation_rank(reached) >= isolation_rank(demanded)) return;
     add(Code::isolation, fmt::format("The policy demands a blind workflow with isolation {}, and this evidence has {}. "
@@ -509,6 +544,11 @@ void check_structure(Case& c, Findings& findings) {
     if (exhibit.piece->erased || !exhibit.piece->damage.empty()) continue;
     Structure(c, exhibit, findings).check();
   }
+  if (!c.task.workflow.empty() && !c.exhibits.empty() && std::ranges::none_of(c.exhibits, &Exhibit::is_comparison))
+    findings.add(Code::other_workflow, "",
+                 fmt::format("The task was opened for the workflow {}, and no evidence is its comparison. Run it with "
+                             "`muniment workflow run SPEC.toml`, and name the evidence of type \"validation\".",
+                             c.task.workflow));
 }
 
 }  // namespace muniment::evidence::completion

@@ -24,7 +24,9 @@ struct Stored {
 struct Compared {
   std::string name;  // path of the golden file
   Stored golden;
-  std::optional<Stored> output;                  // nullopt: the tester did not write it
+  bool empty = false;                            // the golden file contains only white space
+  bool told = false;                             // the golden file is a file of the specification, which the coder reads
+  std::optional<Stored> output{};                // nullopt: the tester did not write it
   std::optional<std::int64_t> first_difference;  // offset of the first differing byte; nullopt: equal, or not searched
 
   bool equal() const { return output && output->hash == golden.hash && output->size_bytes == golden.size_bytes; }
@@ -33,6 +35,7 @@ struct Compared {
 // Returns up to `length` bytes from `offset`, fewer only at the end.
 using ReadBytes = std::function<Result<std::string>(std::int64_t offset, std::int64_t length)>;
 
+inline constexpr std::int64_t empty_bytes_max = 64 << 10;  // a larger golden file counts as not empty
 inline constexpr std::int64_t searched_bytes_max = 64 << 20;
 
 // Returns the offset of the first byte that differs, or the shorter size if one is the beginning of the other; nullopt

@@ -17,9 +17,11 @@ from .errors import CompletionBlocked, EvidenceError, EvidenceNotFound, Evidence
 from .evidence_system import Evidence, EvidenceStore
 from .meta_validation import MetaValidator
 from .results import CompletionResult, Todo
-from .three_agent_workflow import BlindTesterAgent, CoderAgent, FilesystemRestrictor, SpecWriterAgent, WorkflowOrchestrator, WorkflowResult
+from .three_agent_workflow import (BlindTesterAgent, CoderAgent, FilesystemRestrictor, SpecWriterAgent, WorkflowOrchestrator, WorkflowResult,
+                                   digest_of_workflow)
 from .todowrite_integration import BlockingEnforcer, CompletionValidator
 
 __all__ = ["AgentAPI", "BeadsClient", "BlindTesterAgent", "BlockingEnforcer", "CoderAgent", "CompletionBlocked", "CompletionResult",
            "CompletionValidator", "Evidence", "EvidenceError", "EvidenceNotFound", "EvidenceRefused", "EvidenceStore", "FileNotWritten",
-           "FilesystemRestrictor", "InvalidEvidence", "MetaValidator", "SpecWriterAgent", "Todo", "WorkflowOrchestrator", "WorkflowResult"]
+           "FilesystemRestrictor", "InvalidEvidence", "MetaValidator", "SpecWriterAgent", "Todo", "WorkflowOrchestrator", "WorkflowResult",
+           "digest_of_workflow"]

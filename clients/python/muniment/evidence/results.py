@@ -23,6 +23,7 @@ class Todo:
     task_id: Optional[str] = None
     type: Optional[str] = None            # a section of the completion policy
     required_type: Optional[str] = None   # required type of evidence
+    workflow: Optional[str] = None        # digest of the only blind workflow that completes it (digest_of_workflow)
 
 
 TodoLike = Union[str, Mapping[str, Any], Todo, Any]

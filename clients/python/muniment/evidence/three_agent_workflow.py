@@ -119,6 +119,12 @@ def run_specification(spec: Path, *, task: Optional[str] = None, data: Optional[
     return WorkflowResult.of_reply(command_reply(words, data=data, program=program))
 
 
+def digest_of_workflow(spec: Path, *, program: str = "muniment") -> str:
+    """Returns the digest by which a task names the workflow: `Todo(…, workflow=digest)`. It covers the specification's file and the files
+    of the spec writer and the tester. Raises as run_specification."""
+    return str(command_reply(["workflow", "digest", os.fspath(spec)], program=program)["digest"])
+
+
 class WorkflowOrchestrator:
     """Runs the three agents in order. `compare` maps each golden file to the tester's output file, or to "stdout". `folder` is the
     folder of the agents' files."""

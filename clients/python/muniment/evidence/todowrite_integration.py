@@ -150,7 +150,7 @@ class BlockingEnforcer:
         known = todo_of(todo)
         run_id = self._run()
         known.task_id = known.task_id or _task_id_of(known.content)
-        optional = {"type": known.type, "required_type": known.required_type, **working_tree(self.evidence_store.base_path)}
+        optional = {"type": known.type, "required_type": known.required_type, "workflow": known.workflow, **working_tree(self.evidence_store.base_path)}
         self.evidence_store.client.call("task.open", run_id=run_id, task_id=known.task_id, content=known.content,
                                         requires_evidence=known.requires_evidence,
                                         **{name: value for name, value in optional.items() if value is not None})

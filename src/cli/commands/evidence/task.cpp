@@ -28,6 +28,7 @@ struct TaskOpenOptions {
   std::string task;
   std::string type;
   std::string required_type;
+  std::string workflow;
   std::string run;
   std::string step;
   bool no_evidence = false;
@@ -38,7 +39,9 @@ void declare_task_open(CLI::App& command, TaskOpenOptions& options) {
   command.add_option("--task", options.task, "Task id (default: a new one)");
   command.add_option("--type", options.type, "Type of the task, a section of the completion policy");
   command.add_option("--required-type", options.required_type, "Type of evidence that the task needs (default: any)");
-  command.add_flag("--no-evidence-required", options.no_evidence, "Accept the task without evidence");
+  auto* none = command.add_flag("--no-evidence-required", options.no_evidence, "Accept the task without evidence");
+  command.add_option("--workflow", options.workflow, "Specification of the blind workflow that completes the task")
+      ->excludes(none);
   command.add_option("--run", options.run, "RUN");
   command.add_option("--step", options.step, "Step id");
 }
@@ -52,6 +55,10 @@ Status open_task(Session& session, const TaskOpenOptions& options) {
   add_if_given(params, "required_type", options.required_type);
   add_if_given(params, "step_id", options.step);
   if (options.no_evidence) params.member("requires_evidence", false);
+  if (!options.workflow.empty()) {
+    ASSIGN_OR_RETURN(const std::string digest, digest_of_workflow(options.workflow));
+    params.member("workflow", digest);
+  }
   write_working_tree(params);
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, session.call("task.open", params.text()));

@@ -69,7 +69,10 @@ void read_end(const json::Value& body, completion::Command& command) {
   command.interrupted = body["interrupted"].as_bool().value_or(false);
   command.output_lost = body["x_output_lost"].as_bool().value_or(false);
   command.tree_after = body["tree_digest"].string_or("");
-  if (const json::Value isolation = body["isolation"]) command.isolation = isolation["level"].string_or("none");
+  if (const json::Value isolation = body["isolation"]) {
+    command.isolation = isolation["level"].string_or("none");
+    command.unread = isolation["examined"].as_bool() == false;
+  }
 }
 
 // Reads the report file that the client names, otherwise the command's output.
@@ -218,6 +221,9 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
     if (facts.report) {
       command.report = std::move(facts.report);
       command.coder_isolation = facts.coder_isolation.empty() ? "none" : facts.coder_isolation;
+      command.workflow = facts.digest;
+      command.golden_empty = facts.golden_empty;
+      command.golden_told = facts.golden_told;
     }
   }
   made.content = content_json(command, start_id.text(), tail, parts);
@@ -240,6 +246,12 @@ completion::Command command_of(const json::Value& content) {
   const json::Value workflow = content["workflow"];
   if (workflow["pairs"]) {
     command.coder_isolation = workflow["coder_isolation"]["level"].string_or("none");
+    command.workflow = workflow["digest"].string_or("");
+    command.golden_empty = command.golden_told = true;
+    for (const json::Value pair : workflow["pairs"]) {
+      command.golden_empty = command.golden_empty && pair["empty"].as_bool() == true;
+      command.golden_told = command.golden_told && pair["told"].as_bool() == true;
+    }
   } else {
     command.workflow_part = workflow.present() || said["isolation"].present();
   }

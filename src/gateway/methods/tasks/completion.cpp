@@ -124,6 +124,7 @@ Result<completion::Task> task_of(const Call& call, const Judged& judged) {
             false,
             ""};
     task.tree_opened = record.tree_digest;
+    task.workflow = record.workflow;
   } else {
     task.content = params["content"].string_or("");
     task.type = params["type"].string_or("");

@@ -34,6 +34,7 @@ Status read_opened(store::Reader& reader, TaskRecord& task) {
   task.type = body["type"].string_or("");
   task.required_type = body["required_type"].string_or("");
   task.tree_digest = body["tree_digest"].string_or("");
+  task.workflow = body["workflow"].string_or("");
   task.requires_evidence = body["requires_evidence"].as_bool().value_or(true);
   return success();
 }

@@ -19,6 +19,7 @@ struct TaskRecord {
   std::string actor;
   bool erased = false;  // the text was erased
   std::string content, type, required_type, tree_digest;
+  std::string workflow;  // digest of the workflow whose comparison completes it; empty: any evidence
   bool requires_evidence = true;
   std::optional<std::int64_t> completed_seq;  // nullopt: the task is open
   Time completed_at{};

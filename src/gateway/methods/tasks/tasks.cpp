@@ -19,6 +19,7 @@ TaskRecord task_of(const json::Value& params) {
   task.content = params["content"].string_or("");
   task.type = params["type"].string_or("");
   task.required_type = params["required_type"].string_or("");
+  task.workflow = params["workflow"].string_or("");
   task.requires_evidence = params["requires_evidence"].as_bool().value_or(true);
   return task;
 }
@@ -36,6 +37,7 @@ std::string opened_body(const TaskRecord& task) {
   if (!task.required_type.empty()) body.member("required_type", task.required_type);
   if (!task.type.empty()) body.member("type", task.type);
   if (!task.tree_digest.empty()) body.member("tree_digest", task.tree_digest);
+  if (!task.workflow.empty()) body.member("workflow", task.workflow);
   return std::move(body.end_object()).text();
 }
 
@@ -43,7 +45,8 @@ std::string opened_body(const TaskRecord& task) {
 Result<Answer> open_again(Call& call, const std::shared_ptr<store::Run>& run, const TaskRecord& known,
                           const TaskRecord& said) {
   const bool same = known.content == said.content && known.type == said.type &&
-                    known.required_type == said.required_type && known.requires_evidence == said.requires_evidence;
+                    known.required_type == said.required_type && known.workflow == said.workflow &&
+                    known.requires_evidence == said.requires_evidence;
   if (same) return Answer(Reply{opened_json(known, run->run_id, known.seq, true), {}});
   const std::string detail =
       fmt::format("task {} was opened at seq {} with other parameters", known.task_id, known.seq);
@@ -59,6 +62,8 @@ Result<Answer> task_open(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const auto run, find_run(call, call.params["run_id"].string_or("")));
   TaskRecord task = task_of(call.params);
+  if (!task.workflow.empty() && !task.requires_evidence)
+    return Error(Errc::invalid_argument, "workflow: a task with a workflow requires evidence. Omit requires_evidence.");
   const auto given = call.params["task_id"].as_string();
   const bool repeatable = !call.idempotency_key.empty();
   task.task_id = given        ? *given
@@ -91,6 +96,7 @@ void write_task(json::Writer& out, const TaskRecord& task) {
   out.member("requires_evidence", task.requires_evidence);
   if (!task.required_type.empty()) out.member("required_type", task.required_type);
   if (!task.tree_digest.empty()) out.member("tree_digest", task.tree_digest);
+  if (!task.workflow.empty()) out.member("workflow", task.workflow);
   out.member("status", task.completed_seq ? "completed" : "open").member("actor", task.actor);
   out.member("opened_at", format_time(task.opened_at));
   if (task.completed_seq) {

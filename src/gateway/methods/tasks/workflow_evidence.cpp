@@ -29,6 +29,7 @@ class FactsReader {
 
   Result<WorkflowFacts> read() {
     out_.begin_object();
+    if (const auto digest = said_["digest"].as_string()) out_.member("digest", facts_.digest = *digest);
     if (said_["coder_id"]) RETURN_IF_ERROR(read_coder());
     RETURN_IF_ERROR(read_files("specification"));
     RETURN_IF_ERROR(read_files("golden"));
@@ -66,16 +67,19 @@ class FactsReader {
   Status read_files(std::string_view kind) {
     const json::Value files = said_[kind];
     if (!files) return success();
-    out_.key(kind).begin_array();
+    const bool listed = !said_["pairs"];  // a comparison has its pairs instead
+    if (listed) out_.key(kind).begin_array();
     for (const json::Value file : files) {
       ASSIGN_OR_RETURN(const store::ArtifactRow row, artifact_of_run(call_, run_, file["artifact_id"].string_or("")));
       facts_.artifacts.push_back(row.artifact_id.text());
+      if (kind == "specification") specification_.push_back(row.hash);
+      if (!listed) continue;
       const std::string name = file["name"].string_or("");
       out_.begin_object().member("name", name).member("artifact_id", row.artifact_id.text());
       out_.member("hash", to_hex(row.hash)).member("size_bytes", row.size_bytes).end_object();
       facts_.text += fmt::format("{}: {}, {} bytes, sha256:{}\n", kind, name, row.size_bytes, to_hex(row.hash));
     }
-    out_.end_array();
+    if (listed) out_.end_array();
     return success();
   }
 
@@ -91,6 +95,8 @@ class FactsReader {
         return Error(Errc::conflict,
                      fmt::format("the golden file {} was stored after the coder's command started", pair.name));
       pair.golden = stored(golden);
+      pair.told = std::ranges::find(specification_, golden.hash) != specification_.end();
+      ASSIGN_OR_RETURN(pair.empty, is_empty(golden));
       facts_.artifacts.push_back(golden.artifact_id.text());
       if (said["output"]) {
         ASSIGN_OR_RETURN(const store::ArtifactRow output, artifact_of_run(call_, run_, said["output"].string_or("")));
@@ -103,6 +109,13 @@ class FactsReader {
     }
     write_pairs(pairs);
     return success();
+  }
+
+  // Returns whether the file contains only white space. A large file is not read.
+  Result<bool> is_empty(const store::ArtifactRow& row) {
+    if (row.size_bytes > workflow::empty_bytes_max) return false;
+    ASSIGN_OR_RETURN(const std::string text, call_.services.files.read(store::file_of(row), 0, row.size_bytes));
+    return text.find_first_not_of(" \t\r\n") == std::string::npos;
   }
 
   Status search(const store::ArtifactRow& golden, const store::ArtifactRow& output, workflow::Compared& pair) {
@@ -125,18 +138,22 @@ class FactsReader {
     report.listed = true;
     report.complete = true;
     report.counts.total = std::ssize(pairs);
+    facts_.golden_empty = std::ranges::all_of(pairs, &workflow::Compared::empty);
+    facts_.golden_told = std::ranges::all_of(pairs, &workflow::Compared::told);
     out_.key("pairs").begin_array();
     for (const workflow::Compared& pair : pairs) {
       ++(pair.equal() ? report.counts.passed : report.counts.failed);
       if (!pair.equal()) report.failures.push_back(pair.name);
       out_.begin_object().member("name", pair.name).member("equal", pair.equal());
+      if (pair.empty) out_.member("empty", true);
+      if (pair.told) out_.member("told", true);
       write_stored(out_, "golden", pair.golden);
       if (pair.output) write_stored(out_, "output", *pair.output);
       if (pair.first_difference) out_.member("first_difference", *pair.first_difference);
       out_.end_object();
     }
     out_.end_array();
-    facts_.text += workflow::describe(pairs);
+    facts_.text = workflow::describe(pairs);
   }
 
   Call& call_;
@@ -145,6 +162,7 @@ class FactsReader {
   const json::Value said_;
   json::Writer out_;
   WorkflowFacts facts_;
+  std::vector<Hash> specification_;  // hashes of its files
   std::int64_t coder_seq_ = -1;  // seq of the coder's command.started; -1: no coder is named
 };
 

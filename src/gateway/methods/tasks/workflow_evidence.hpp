@@ -21,6 +21,9 @@ struct WorkflowFacts {
   std::vector<std::string> artifacts;               // ids of the files, the golden files and the outputs
   bool observed = true;                             // false: the daemon did not observe the coder's command
   std::string coder_isolation;                      // isolation of the coder; empty: not confined, or no coder is named
+  std::string digest;                               // of the workflow; empty: not stated
+  bool golden_empty = false;                        // no golden file of the pairs contains more than white space
+  bool golden_told = false;                         // every golden file of the pairs is a file of the specification
 };
 
 // Returns the artifact of the run. Errors: not_found, conflict if it is erased.
