@@ -135,6 +135,10 @@ TEST(WorkflowEvidence, AWorkflowThatNobodyNamedIsWeak) {
   listed.workflows = {other, digest};
   EXPECT_TRUE(judged(authentication(), {comparison(1, 1)}, listed).can_complete);
   listed.workflows = {other};
+  Piece step = recorded_piece();
+  step.command->workflow_part = true;
+  step.evidence_id = "01234567-0000-8000-8000-0000000000aa";
+  EXPECT_FALSE(judged(authentication(), {step, comparison(1, 1)}, listed).can_complete);
   EXPECT_FALSE(judged(authentication(), {comparison(1, 1)}, listed).can_complete);
   Piece unknown = comparison(1, 1);
   unknown.command->workflow.clear();

@@ -500,7 +500,7 @@ class Structure {
   }
 
   void decide_strength() {
-    if (!exhibit_.recorded()) return;
+    if (!exhibit_.recorded() || is_workflow_part()) return;
     const Command& command = *exhibit_.piece->command;
     const bool ended_well = command.exit_code == 0 && !command.interrupted && !command.output_lost;
     if (!ended_well || exhibit_.weakness || findings_.blocked(id_)) return;
