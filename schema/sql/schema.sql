@@ -2372,7 +2372,8 @@ CREATE VIEW report.task_report WITH (security_barrier='true') AS
     c.actor AS completed_by,
     c.recorded_at AS completed_at,
     t.opened_seq,
-    t.completed_seq
+    t.completed_seq,
+    (o.body ->> 'workflow'::text) AS workflow
    FROM (((( SELECT task_change.log_no,
             task_change.run_id,
             task_change.task_id,
@@ -2400,6 +2401,7 @@ COMMENT ON COLUMN report.task_report.completed_by IS 'Actor that completed it';
 COMMENT ON COLUMN report.task_report.completed_at IS 'Time at which it was completed';
 COMMENT ON COLUMN report.task_report.opened_seq IS 'seq of its task.opened event';
 COMMENT ON COLUMN report.task_report.completed_seq IS 'seq of its task.completed event';
+COMMENT ON COLUMN report.task_report.workflow IS 'Digest of the blind workflow whose comparison completes the task; NULL: any evidence';
 CREATE VIEW report.task_validation WITH (security_barrier='true') AS
  SELECT p.log_no,
     r.run_id,

@@ -230,7 +230,7 @@ class Pinned(WorkflowCase):
         self.open_task(self.TASK, "t1", "--workflow", "workflow.toml")
         self.assertEqual(self.call("task.list", run_id=self.run_id)["tasks"][0]["workflow"], self.digest())
         self.assertIn("workflow " + self.digest()[:9], self.muniment("run", "show", self.run_id).stdout)
-        shown = self.muniment("sql", f"SELECT workflow FROM task_report WHERE run_id = '{self.run_id}'", "--json").stdout
+        shown = self.muniment("sql", "-c", f"SELECT workflow FROM task_report WHERE run_id = '{self.run_id}'").stdout
         self.assertIn(self.digest(), shown)
         self.write(coder=CODER + "echo other > note\n")   # the coder's program is not part of the digest
         evidence = self.run_workflow("--task", "t1")["evidence"]
