@@ -70,8 +70,8 @@ void add_workflow_commands(CLI::App& app, Session& session);     // workflow run
 
 // workflow.cpp: returns the digest of the workflow whose specification is at `path`. Errors: those of the file.
 Result<std::string> digest_of_workflow(const std::string& path);
-void add_mcp_command(CLI::App& app, Session& session);           // mcp
-void add_otlp_command(CLI::App& app, Session& session);          // otlp
+void add_mcp_command(CLI::App& app, Session& session);   // mcp
+void add_otlp_command(CLI::App& app, Session& session);  // otlp
 
 // Declares the command record. `follow` implements --follow; the hook program, which does not follow files, passes
 // none.

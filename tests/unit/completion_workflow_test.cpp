@@ -170,7 +170,8 @@ TEST(WorkflowEvidence, AWorkflowThatAnyProgramPassesRefuses) {
 }
 
 TEST(WorkflowEvidence, ThePolicyFileListsWorkflows) {
-  const std::string text = "[task.default]\nworkflows = [\"" + std::string(digest) + "\"]\n[task.release]\nstrict = true\n";
+  const std::string text =
+      "[task.default]\nworkflows = [\"" + std::string(digest) + "\"]\n[task.release]\nstrict = true\n";
   EXPECT_EQ(Policies::parse(text)->of_type("release").workflows, std::vector<std::string>{digest});
   EXPECT_FALSE(Policies::parse(text)->of_type("any").demands_evidence());
   EXPECT_FALSE(Policies::parse("[task.default]\nworkflows = [\"workflow.toml\"]"));

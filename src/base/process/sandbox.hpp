@@ -21,9 +21,9 @@ namespace muniment {
 struct FileRules {
   std::vector<std::string> read_only;   // folders with their content, and files; missing ones are skipped
   std::vector<std::string> read_write;  // folders; each must exist
-  std::vector<std::string> terminals;   // folders whose devices may also be controlled (ioctl); missing ones are skipped
-  bool programs = false;                // permits to execute files, and to create links, FIFOs and sockets
-  bool network = false;                 // permits TCP
+  std::vector<std::string> terminals;  // folders whose devices may also be controlled (ioctl); missing ones are skipped
+  bool programs = false;               // permits to execute files, and to create links, FIFOs and sockets
+  bool network = false;                // permits TCP
 };
 
 // Returns the ABI of the rules that apply: as much as the kernel has. Errors: unavailable without Landlock.

@@ -91,10 +91,10 @@ std::string add_devices(const std::string& root) {
     if (file >= 0) ::close(file);
     if (::mount(device, target.c_str(), nullptr, MS_BIND, nullptr) != 0) return device;
   }
-  for (const auto& [name, target] : {std::pair("/dev/ptmx", "pts/ptmx"), std::pair("/dev/fd", "/proc/self/fd"),
-                                     std::pair("/dev/stdin", "/proc/self/fd/0"),
-                                     std::pair("/dev/stdout", "/proc/self/fd/1"),
-                                     std::pair("/dev/stderr", "/proc/self/fd/2")}) {
+  for (const auto& [name, target] :
+       {std::pair("/dev/ptmx", "pts/ptmx"), std::pair("/dev/fd", "/proc/self/fd"),
+        std::pair("/dev/stdin", "/proc/self/fd/0"), std::pair("/dev/stdout", "/proc/self/fd/1"),
+        std::pair("/dev/stderr", "/proc/self/fd/2")}) {
     if (::symlink(target, (root + name).c_str()) != 0) return name;
   }
   return {};
@@ -228,8 +228,7 @@ int install_notifier() {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
   };
   const auto add = [&program](long call, const std::vector<sock_filter>& rules) {
-    program.push_back(
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(call), 0, static_cast<std::uint8_t>(rules.size())));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(call), 0, static_cast<std::uint8_t>(rules.size())));
     program.insert(program.end(), rules.begin(), rules.end());
   };
 #if defined(__x86_64__)

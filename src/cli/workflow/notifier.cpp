@@ -203,8 +203,8 @@ std::int32_t Notifier::judge(const seccomp_notif& asked) {
   constexpr auto here = static_cast<std::uint64_t>(AT_FDCWD);
   const auto& args = asked.data.args;
   const std::span<const WatchedCall> calls = watched_calls();
-  const auto call = std::find_if(calls.begin(), calls.end(),
-                                 [&](const WatchedCall& one) { return one.number == asked.data.nr; });
+  const auto call =
+      std::find_if(calls.begin(), calls.end(), [&](const WatchedCall& one) { return one.number == asked.data.nr; });
   if (call == calls.end()) {
     record("unknown", "", asked.pid);
     return -EPERM;
@@ -226,9 +226,7 @@ std::int32_t Notifier::judge(const seccomp_notif& asked) {
         record(call->name, std::move(target), asked.pid);
       return 0;
     }
-    case CallKind::family:
-      record(call->name, family_name(static_cast<int>(args[0])), asked.pid);
-      return -EAFNOSUPPORT;
+    case CallKind::family: record(call->name, family_name(static_cast<int>(args[0])), asked.pid); return -EAFNOSUPPORT;
     case CallKind::namespaces:
     case CallKind::none: break;
   }

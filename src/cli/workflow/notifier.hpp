@@ -26,7 +26,7 @@ struct Refusal {
   std::int64_t count = 0;
 };
 
-// What a command may see.
+// The view of a command, as its accesses are judged by it.
 struct Watched {
   std::vector<std::string> seen;     // paths of the view, other than the private /tmp
   std::string hidden;                // folder of which only `seen` is in the view

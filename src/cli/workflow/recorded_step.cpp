@@ -85,8 +85,7 @@ Status end_command(const StepPlace& place, RecordedStep& step, bool confined) {
 std::string RecordedStep::ending() const {
   if (outcome.ended_by == "interrupted") return outcome.ended_by;
   if (outcome.ended_by == "disk_full") return "its output could not be stored: the disk is full";
-  if (outcome.ended_by == "files")
-    return "its folder has " + too_many_files(limits::workflow_implementation_files_max);
+  if (outcome.ended_by == "files") return "its folder has " + too_many_files(limits::workflow_implementation_files_max);
   if (!outcome.ended_by.empty()) return "exceeded its limit " + outcome.ended_by;
   return outcome.signal != 0 ? signal_name(outcome.signal) : fmt::format("exit {}", outcome.exit_code);
 }

@@ -391,8 +391,9 @@ class StepRun {
                  fmt::format("the command left processes that could not be ended in {} s", kill_patience.count()));
   }
 
-  // Kills what a command without a namespace left behind. The kernel decides whether anything is left: process 1 reports that
-  // it has no children. If a process that was left behind killed process 1, the socket ends without this report.
+  // Kills what a command without a namespace left behind. The kernel decides whether anything is left: process 1
+  // reports that it has no children. If a process that was left behind killed process 1, the socket ends without this
+  // report.
   Status end_descendants() {
     const auto end = Clock::now() + kill_patience;
     while (socket_.open() && Clock::now() < end) {

@@ -28,11 +28,11 @@ struct StepPlan {
   // which ends with this process. Empty: none.
   std::string private_folder;
   bool confined = false;
-  View view;                       // for a confined command
-  std::string view_folder;         // empty folder at which the view is built
+  View view;                         // for a confined command
+  std::string view_folder;           // empty folder at which the view is built
   std::vector<std::string> removed;  // folders that existed before the step; looking for their files is recorded
   std::string examined;              // folder of the view that the command is to open a file of; empty: none
-  std::string isolation = "full";  // lowest accepted isolation: none, partial, full
+  std::string isolation = "full";    // lowest accepted isolation: none, partial, full
 };
 
 // Isolation that a command had.
@@ -61,7 +61,8 @@ struct StepOutcome {
 };
 
 // Blocks until the command has ended. Errors: unavailable if the demanded isolation, or for isolation other than none
-// the private folder, cannot be reached, with the step that failed, and then the command was not started; not_found or denied if the program cannot be executed.
+// the private folder, cannot be reached, with the step that failed, and then the command was not started; not_found or
+// denied if the program cannot be executed.
 Result<StepOutcome> run_step(const StepPlan& plan, StopSignals& stop);
 
 }  // namespace muniment::cli

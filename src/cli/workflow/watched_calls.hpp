@@ -20,7 +20,7 @@ enum class CallKind : std::uint8_t {
   none,          // the call is refused whatever its arguments
 };
 
-// What a call does with a file that it names.
+// The use of a file that a call names.
 enum class Access : std::uint8_t {
   open,     // reads or changes it
   execute,  // executes it

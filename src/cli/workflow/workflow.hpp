@@ -14,9 +14,9 @@
 namespace muniment::cli {
 
 struct WorkflowOptions {
-  std::string run_id;  // an open run
-  std::string task;    // task of the run that the evidence supports; empty: none
-  std::string output;  // folder that receives the implementation; empty: none
+  std::string run_id;         // an open run
+  std::string task;           // task of the run that the evidence supports; empty: none
+  std::string output;         // folder that receives the implementation; empty: none
   std::string specification;  // text of the specification's file
 };
 

@@ -144,7 +144,8 @@ Result<std::string> find_program(const std::string& name, const std::string& fol
   return Error(Errc::not_found, fmt::format("no program {} in PATH", name));
 }
 
-// The process that removes the folder `root` when `owner`, the end of a pipe, is closed: also if this process is killed.
+// The process that removes the folder `root` when `owner`, the end of a pipe, is closed: also if this process is
+// killed.
 [[noreturn]] void clean_up(const std::string& root, int owner) {
   sigset_t all;
   ::sigfillset(&all);
@@ -223,8 +224,7 @@ Status Workspace::copy(const std::string& source, const std::string& target, std
   std::size_t files = 0;
   RETURN_IF_ERROR(walk(source, [&](const fs::directory_entry& entry) -> Status {
     if (entry.is_directory() && !entry.is_symlink()) return success();
-    if (++files > files_max)
-      return Error(Errc::too_large, fmt::format("{} has {}", source, too_many_files(files_max)));
+    if (++files > files_max) return Error(Errc::too_large, fmt::format("{} has {}", source, too_many_files(files_max)));
     if (entry.is_symlink() || entry.is_regular_file()) return success();
     return Error(Errc::invalid_argument,
                  fmt::format("{} is neither a file nor a folder nor a link", entry.path().string()));

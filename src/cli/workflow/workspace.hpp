@@ -36,7 +36,8 @@ class Workspace {
   Status remove(const char* name) const;
 
  private:
-  Workspace(std::string root, Fd pipe, pid_t cleaner) : root_(std::move(root)), pipe_(std::move(pipe)), cleaner_(cleaner) {}
+  Workspace(std::string root, Fd pipe, pid_t cleaner)
+      : root_(std::move(root)), pipe_(std::move(pipe)), cleaner_(cleaner) {}
   std::string root_;
   Fd pipe_;  // the cleaner removes the folder when it is closed; not open: moved from
   pid_t cleaner_;
@@ -75,9 +76,9 @@ Result<ResolvedCommand> resolve_command(const evidence::workflow::Step& step, co
 // are relative to `folder` for files below it. Errors: those of the files.
 Result<Hash> hash_of_files(const std::vector<std::string>& paths, const std::string& folder);
 
-// Returns the digest of a workflow in hexadecimal digits: of the text of its specification, and of the files of its spec
-// writer and its tester. The coder's program is not part of it. `folder` is that of the specification's file. Errors:
-// those of the files.
+// Returns the digest of a workflow in hexadecimal digits: of the text of its specification, and of the files of its
+// spec writer and its tester. The coder's program is not part of it. `folder` is that of the specification's file.
+// Errors: those of the files.
 Result<std::string> digest_of(std::string_view specification, const std::string& folder,
                               const ResolvedCommand& spec_writer, const ResolvedCommand& tester);
 

@@ -81,10 +81,10 @@ Status check_allowed(const toml::node& node, const std::string& path, const std:
     const auto known = code_rows();
     const auto row = std::find_if(known.begin(), known.end(), [&](const CodeRow& one) { return one.name == name; });
     if (row == known.end()) return error_at(node, path, fmt::format("\"{}\" is not the code of a finding", name));
-    const bool fixed = row->code == Code::forged_identity || row->code == Code::forged_record ||
-                       row->check == "existence" || row->check == "integrity" ||
-                       (row->check == "dependencies" && row->code != Code::dependency_stale) ||
-                       row->code == Code::self_reported || row->code == Code::other_workflow || row->code == Code::imported_command;
+    const bool fixed =
+        row->code == Code::forged_identity || row->code == Code::forged_record || row->check == "existence" ||
+        row->check == "integrity" || (row->check == "dependencies" && row->code != Code::dependency_stale) ||
+        row->code == Code::self_reported || row->code == Code::other_workflow || row->code == Code::imported_command;
     if (fixed) return error_at(node, path, fmt::format("\"{}\" cannot be allowed", name));
   }
   return success();
@@ -107,7 +107,8 @@ Status read_policy_key(std::string_view key, const toml::node& node, const std::
   if (key == "workflows") {
     RETURN_IF_ERROR(read_texts(node, path, policy.workflows));
     for (const std::string& digest : policy.workflows) {
-      if (!hash_from_hex(digest)) return error_at(node, path, "expected digests that `muniment workflow digest` prints");
+      if (!hash_from_hex(digest))
+        return error_at(node, path, "expected digests that `muniment workflow digest` prints");
     }
     return success();
   }

@@ -195,14 +195,16 @@ class Structure {
           "The tester opened no file of the implementation, so that its outputs are not those of the program. Let the "
           "tester run the program in $IMPLEMENTATION.");
     if (command.golden_told)
-      weaken(Code::told_golden,
-             "Weak evidence: the coder could read every golden file, because the specification contains it. Write golden "
-             "files for inputs that the specification does not name.");
+      weaken(
+          Code::told_golden,
+          "Weak evidence: the coder could read every golden file, because the specification contains it. Write golden "
+          "files for inputs that the specification does not name.");
     const std::string& pinned = case_.task.workflow;
     const std::vector<std::string>& listed = case_.policy.workflows;
     if (!pinned.empty() && command.workflow != pinned) {
-      add(Code::other_workflow, fmt::format("The task was opened for the workflow {}, and this is {}. {}", pinned,
-                                            command.workflow.empty() ? "an unknown one" : command.workflow, run_pinned));
+      add(Code::other_workflow,
+          fmt::format("The task was opened for the workflow {}, and this is {}. {}", pinned,
+                      command.workflow.empty() ? "an unknown one" : command.workflow, run_pinned));
     } else if (pinned.empty() && std::ranges::find(listed, command.workflow) == listed.end()) {
       weaken(Code::unpinned_workflow,
              fmt::format("Weak evidence: the one who completes the task may have written the workflow. Open a task for "

@@ -163,7 +163,7 @@ class FactsReader {
   json::Writer out_;
   WorkflowFacts facts_;
   std::vector<Hash> specification_;  // hashes of its files
-  std::int64_t coder_seq_ = -1;  // seq of the coder's command.started; -1: no coder is named
+  std::int64_t coder_seq_ = -1;      // seq of the coder's command.started; -1: no coder is named
 };
 
 }  // namespace
