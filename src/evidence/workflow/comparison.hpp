@@ -24,10 +24,10 @@ struct Stored {
 struct Compared {
   std::string name;  // path of the golden file
   Stored golden;
-  bool empty = false;              // the golden file contains only white space
-  bool told = false;               // the golden file is a file of the specification, which the coder reads
-  std::optional<Stored> output{};  // nullopt: the tester did not write it
+  std::optional<Stored> output;                  // nullopt: the tester did not write it
   std::optional<std::int64_t> first_difference;  // offset of the first differing byte; nullopt: equal, or not searched
+  bool empty = false;                            // the golden file contains only white space
+  bool told = false;                             // it is also a file of the specification, which the coder reads
 
   bool equal() const { return output && output->hash == golden.hash && output->size_bytes == golden.size_bytes; }
 };
