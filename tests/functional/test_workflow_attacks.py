@@ -382,6 +382,15 @@ class Attacks(WorkflowCase):
         wait_until(lambda: self.processes(mark) == [], "the processes of the spec writer have ended")
         wait_until(lambda: list(self.temporary.iterdir()) == [], "the workspace is removed")
 
+    def test_a_killed_driver_leaves_nothing_of_the_coder(self) -> None:
+        mark = f"9{os.getpid()}82"
+        child = self.started(mark)
+        self.assertNotEqual(list(self.temporary.iterdir()), [])
+        os.kill(self.ancestor(self.processes(mark)[0], 4), signal.SIGKILL)
+        child.communicate(timeout=60)
+        wait_until(lambda: self.processes(mark) == [], "the confined processes have ended")
+        wait_until(lambda: list(self.temporary.iterdir()) == [], "the workspace is removed")
+
     def test_a_tester_in_the_coders_folder_is_not_used(self) -> None:
         self.write(coder=CODER.replace("Hello,", "Hullo,") + "printf '#!/bin/sh\\necho Hello, Ada!\\n' > test.sh; chmod 755 test.sh\n")
         self.assertFalse(self.run_workflow(status=1)["passed"])
@@ -424,7 +433,8 @@ class Attacks(WorkflowCase):
 
     def test_without_a_notifier_the_isolation_is_partial(self) -> None:
         """A process has at most one listener for system calls: the one of the prefix excludes another one."""
-        self.write(coder=CODER + 'cat "$(dirname "$SPECIFICATION")/golden/greeting.txt" > seen || true\n')
+        self.write(coder=CODER + 'cat "$(dirname "$SPECIFICATION")/golden/greeting.txt" > seen || true\n'
+                   "python3 -c 'import ctypes, socket\nprint(ctypes.CDLL(None).unshare(0x10000000), bool(socket.socket()))\nsocket.socket(40, 1)' 2>&1 || true\n")
         listening = ("python3", "-c", LISTENING)
         refused = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, prefix=listening)
         self.assertEqual(refused.returncode, 1, refused.stdout + refused.stderr)
@@ -438,6 +448,9 @@ class Attacks(WorkflowCase):
         ended = [event["body"] for event in self.events("command.ended") if event["body"]["call_id"] == coder["command_id"]][0]
         said = subprocess.run(self.words("artifact", "get", ended["stderr"]["artifact_id"], "-o", "-"), capture_output=True, text=True)
         self.assertIn("No such file", said.stdout)
+        said = subprocess.run(self.words("artifact", "get", ended["stdout"]["artifact_id"], "-o", "-"), capture_output=True, text=True)
+        self.assertIn("-1 True", said.stdout)
+        self.assertIn("Address family not supported", said.stdout)
 
 
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")

@@ -87,6 +87,7 @@ class PythonWorkflow(WorkflowCase):
         self.assertEqual(env, {"PATH": "/bin"})
         good = restrictor.run(["/bin/cat", "own.txt"], data=self.daemon.socket, run_id=self.run_id)
         self.assertTrue(good.steps[1]["passed"], good)
+        self.assertTrue(good, good.reason)
         self.assertEqual(restrictor.access_attempts, [])
         bad = restrictor.run(["/bin/sh", "-c", f"cat {golden}/a.golden"], data=self.daemon.socket, run_id=self.run_id)
         self.assertEqual(bad.reason, "the coder failed: exit 1")

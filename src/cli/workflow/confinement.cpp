@@ -199,28 +199,32 @@ constexpr sock_filter load_argument = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offseto
 constexpr sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 constexpr sock_filter notify = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
 
-// Returns what the filter does with a watched call. It ends with a return in any case.
-std::vector<sock_filter> rules_of(const WatchedCall& call) {
+constexpr sock_filter fail_with(int error) {
+  return BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error));
+}
+
+// Returns what the filter does with a watched call. It ends with a return in any case; empty: the call is permitted.
+std::vector<sock_filter> rules_of(const WatchedCall& call, bool notified) {
+  // A nested user namespace would give capabilities, and with them more of the kernel to attack.
+  constexpr std::uint32_t new_namespaces =
+      CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+  const sock_filter refuse = notified ? notify : fail_with(EPERM);
   if (call.kind == CallKind::family) {
     std::vector<sock_filter> rules{load_argument};
     for (const int family : permitted_families()) {
       rules.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(family), 0, 1));
       rules.push_back(allow);
     }
-    rules.push_back(notify);
+    rules.push_back(notified ? notify : fail_with(EAFNOSUPPORT));
     return rules;
   }
-  // A nested user namespace would give capabilities, and with them more of the kernel to attack.
-  constexpr std::uint32_t new_namespaces =
-      CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
   if (call.kind == CallKind::namespaces)
-    return {load_argument, BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, new_namespaces, 0, 1), notify, allow};
-  return {notify};
+    return {load_argument, BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, new_namespaces, 0, 1), refuse, allow};
+  if (call.kind == CallKind::none) return {refuse};
+  return notified ? std::vector<sock_filter>{notify} : std::vector<sock_filter>();
 }
 
-}  // namespace
-
-int install_notifier() {
+int install(bool notified) {
   std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, own_architecture, 1, 0),
@@ -228,20 +232,28 @@ int install_notifier() {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
   };
   const auto add = [&program](long call, const std::vector<sock_filter>& rules) {
+    if (rules.empty()) return;
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number(call), 0, static_cast<std::uint8_t>(rules.size())));
     program.insert(program.end(), rules.begin(), rules.end());
   };
 #if defined(__x86_64__)
   // The calls of the x32 ABI have numbers of their own, which would bypass the list.
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  program.push_back(fail_with(EPERM));
 #endif
-  for (const WatchedCall& call : watched_calls()) add(call.number, rules_of(call));
+  for (const WatchedCall& call : watched_calls()) add(call.number, rules_of(call, notified));
   // The flags of clone3 are in memory, which a filter cannot read; ENOSYS makes libraries use clone.
-  add(SYS_clone3, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)});
+  add(SYS_clone3, {fail_with(ENOSYS)});
   program.push_back(allow);
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
-  return static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter));
+  return static_cast<int>(
+      ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, notified ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0, &filter));
 }
+
+}  // namespace
+
+int install_notifier() { return install(true); }
+
+bool install_filter() { return install(false) == 0; }
 
 }  // namespace muniment::cli

@@ -50,7 +50,11 @@ std::string drop_privileges();
 // Call after drop_privileges. Returns the ABI of Landlock. Errors: unavailable.
 Result<int> restrict_changes(const View& view);
 
-// Installs the filter. Returns the descriptor of the notifier, or -1: errno has the reason.
+// Installs the filter with a notifier. Returns its descriptor, or -1: errno has the reason, and nothing is installed.
 int install_notifier();
+
+// Installs the filter without a notifier: it refuses calls by their arguments, and records nothing. Returns false if
+// the kernel does not permit it.
+bool install_filter();
 
 }  // namespace muniment::cli

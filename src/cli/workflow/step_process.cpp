@@ -170,6 +170,7 @@ class Child {
       report.landlock = abi ? *abi : 0;
       notifier = install_notifier();
       report.value = notifier < 0 ? errno : 0;
+      if (notifier < 0) install_filter();
     }
     send_report(kept_, report, notifier);
     if (notifier >= 0) ::close(notifier);

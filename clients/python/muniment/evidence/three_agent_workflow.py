@@ -175,8 +175,9 @@ class FilesystemRestrictor:
     def _specification(self, command: Sequence[str], seconds: int) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="muniment-restricted-") as folder:
             orchestrator = WorkflowOrchestrator(
-                SpecWriterAgent(["/bin/sh", "-c", ': > "$GOLDEN/none"']), CoderAgent(list(command), start=str(self.working_dir), seconds=seconds),
-                BlindTesterAgent(["/bin/true"]), compare={"none": "stdout"}, folder=folder, environment=self.allowed_env)
+                SpecWriterAgent(["/bin/sh", "-c", 'echo ran > "$GOLDEN/ran"']), CoderAgent(list(command), start=str(self.working_dir), seconds=seconds),
+                BlindTesterAgent(["/bin/sh", "-c", 'find "$IMPLEMENTATION" -type f -exec head -c 1 {} + > /dev/null; echo ran']),
+                compare={"ran": "stdout"}, folder=folder, environment=self.allowed_env)
             path = pathlib.Path(folder) / "workflow.toml"
             path.write_text(orchestrator.specification("Run a restricted command"))
             yield str(path)
