@@ -82,5 +82,59 @@ class Scans(Reports):
         self.assertIn("1 error", said)
 
 
+class Outputs(Reports):
+    """The output of a runner that exits with 0, without a report file."""
+
+    def assert_refused(self, code: str, evidence: str) -> None:
+        for policy in ("--strict", "--json"):   # --json: the default policy
+            done = self.complete(evidence, options=(policy,))
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(code, done.stdout)
+
+    @unittest.skipUnless((CASES / "runner-outputs").is_dir(), "no ../shared/cases/runner-outputs")
+    def test_outputs_without_a_passed_test_and_with_a_hidden_failure(self) -> None:
+        self.open("Make the tests pass")
+        for name, words, file, said_words, code in (
+                ("jest", (), "jest-todo", "none ran", "all_skipped"),
+                ("mvn", ("test", "-Dmaven.test.failure.ignore=true"), "mvn-failure-ignored", "1 of 2 tests failed", "tests_failed")):
+            with self.subTest(name):
+                runner = self.program(name, f"cat '{CASES}/runner-outputs/{file}.txt'\n")
+                status, evidence, said = self.exec(runner, *words)
+                self.assertEqual(status, 1, said)
+                self.assertIn(said_words, said)
+                self.assert_refused(code, evidence)
+
+    def test_a_program_that_exits_before_its_tests_end(self) -> None:
+        self.open("Make the tests pass")
+        for name, words, output, code in (("pytest", ("-q",), "", "not_ended"), ("go", ("test", "-v", "./..."), "ok  \tx\t0.006s", "zero_tests")):
+            with self.subTest(name):
+                runner = self.program(name, f"printf '{output}\\n'\n")
+                status, evidence, said = self.exec(runner, *words)
+                self.assertEqual(status, 1, said)
+                self.assert_refused(code, evidence)
+
+    def test_packages_of_go_complete_a_task_of_the_default_policy(self) -> None:
+        self.open("Make the tests pass")
+        status, evidence, said = self.exec(self.program("go", "printf 'ok  \\tx\\t0.006s\\n'\n"), "test", "./...")
+        self.assertEqual(status, 0, said)
+        self.assertIn("1 package of Go passed", said)
+        self.assertIn("-v or -json", said)
+        self.assertIn("unlisted", self.complete(evidence).stdout)
+        self.assertEqual(self.complete(evidence, options=()).returncode, 0)
+
+    def test_deselected_tests_are_counted_and_shown(self) -> None:
+        self.open("Make the tests pass")
+        runner = self.program("pytest", "echo '1 passed, 1 deselected in 0.01s'\n")
+        status, evidence, said = self.exec(runner, "-q", "-k", "double")
+        self.assertEqual(status, 0, said)
+        self.assertIn("1 of 2 tests passed, 0 skipped, 1 deselected", said)
+        self.assertIn("selection", self.complete(evidence).stdout)
+        found = self.call("evidence.get", evidence_id=evidence)["evidence"]
+        self.assertEqual(found["content"]["report"]["deselected"], 1)
+        status, evidence, said = self.exec(runner, "-q")   # the configuration deselects
+        self.assertEqual(status, 0, said)
+        self.assert_completes(evidence)
+
+
 if __name__ == "__main__":
     main()

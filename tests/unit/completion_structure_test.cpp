@@ -271,7 +271,7 @@ TEST(Structure, AMaskedExitWithoutAReportIsInconclusive) {
 }
 
 TEST(Structure, ARunnerWithoutAReportIsAcceptedAndNotStrong) {
-  Piece piece = recorded_piece();
+  Piece piece = recorded({"make", "check"});
   piece.command->report.reset();
   piece.text = "done";
   const Judgement judgement = judged(piece);
@@ -281,12 +281,46 @@ TEST(Structure, ARunnerWithoutAReportIsAcceptedAndNotStrong) {
 }
 
 TEST(Structure, ARunnerWithoutAReportWhoseLastLinesCountPassedTestsIsStrong) {
-  Piece piece = recorded_piece();
+  Piece piece = recorded({"make", "check"});
   piece.command->report.reset();
   piece.text = "tests finished: 12 passed, 2 skipped, in 3.21 seconds";
   EXPECT_TRUE(judged(piece).evidence_status[0].strong);
   piece.text = "tests finished: 12 passed, 1 failed, in 3.21 seconds";
   EXPECT_FALSE(judged(piece).evidence_status[0].strong);
+}
+
+TEST(Structure, ARunnerThatEndsWithCountsDidNotEndWithoutThem) {
+  for (const auto& argv : std::vector<std::vector<std::string>>{
+           {"pytest", "-q"}, {"python3", "-m", "pytest"}, {"npx", "mocha"}, {"go", "test", "-v", "./..."}}) {
+    Piece piece = recorded(argv);
+    piece.command->report.reset();
+    piece.text = "";
+    EXPECT_EQ(blocked_by(judged(piece)), "not_ended") << argv[0];
+    EXPECT_NE(judged(piece).reason.find("exits before its tests end"), std::string::npos);
+    piece.type = "log";
+    EXPECT_EQ(blocked_by(judged(task_of("Make the tests pass"), {piece})), "not_ended") << argv[0];
+  }
+}
+
+TEST(Structure, LinesOfPackagesOfGoShowNoTest) {
+  Piece piece = recorded({"go", "test", "-v", "./..."});
+  piece.command->report = reports::read_report("ok  \texample.org/x\t0.006s\n");
+  EXPECT_EQ(blocked_by(judged(piece)), "zero_tests");
+  piece.command->argv = {"go", "test", "./..."};
+  const Judgement judgement = judged(piece);
+  EXPECT_EQ(blocked_by(judgement), "");
+  EXPECT_FALSE(judgement.evidence_status[0].strong);
+  const Judgement strict = judged(authentication(), {piece}, strict_policy());
+  EXPECT_EQ(blocked_by(strict), "unlisted");
+  EXPECT_NE(strict.reason.find("-v or -json"), std::string::npos) << strict.reason;
+}
+
+TEST(Structure, APackageOfGoWithoutATestBesideOthersIsWeak) {
+  Piece piece = recorded({"go", "test", "-v", "./..."});
+  piece.command->report = reports::read_report(
+      "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \texample.org/x\t0.006s\nok  \texample.org/y\t0.006s\n");
+  EXPECT_EQ(piece.command->report->counts, (reports::Counts{1, 1, 0, 0}));
+  EXPECT_EQ(blocked_by(judged(authentication(), {piece}, strict_policy())), "unlisted");
 }
 
 TEST(Structure, AProgramWithTheOptionsOfGoogleTestIsARunner) {
@@ -347,7 +381,8 @@ TEST(Structure, ALogOfAnotherCommandCompletesNoTaskOfTestsUnderTheStrictPolicy) 
 }
 
 TEST(Structure, ARunOfTestsCompletesATaskOfTestsUnderTheStrictPolicyWhateverItsType) {
-  Piece reported = recorded_piece(), counted = recorded_log({"pytest"}, "tests/test_login.py: 12 passed in 3.21s");
+  Piece reported = recorded_piece(),
+        counted = recorded_log({"make", "check"}, "tests/test_login.py: 12 passed in 3.21s");
   reported.command->argv = {"pytest"};
   for (const char* type : {"test_output", "log"}) {
     reported.type = counted.type = type;

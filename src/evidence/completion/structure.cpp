@@ -214,6 +214,7 @@ class Structure {
                                     ". Run the installed test runner, in an environment that does not change it.");
     }
     if (asked) check_selection(selection_of(kind));
+    const bool refused = !command.report && check_end(command, kind, asked);
     if (!tests) return;
     if (kind.program == Program::unknown) {
       const bool shown = exhibit_.has_whole_report();
@@ -228,15 +229,40 @@ class Structure {
           fmt::format("`{}` is not known to run tests{}. If it runs tests, add it to `runners` in the policy.",
                       preview(shell_word(kind.name), 100), shown ? "" : ", and its output contains no report"));
     }
-    if (!command.report && kind.program == Program::runner) {
+    if (!command.report && !refused && kind.program == Program::runner) {
       add(Code::no_report,
-          "The output contains no test report in a known format. "
-          "Configure the runner to write JUnit XML, and record it with --report.");
+          "The output contains no counts of tests in a known format. " + counts_advice(runner_in(kind)));
     }
     if (kind.masked && !exhibit_.has_whole_report()) {
       add(Code::exit_masked,
           "The exit status is not the tests' own (`|| true`, a pipe, a later command). Run the tests as the last command.");
     }
+  }
+
+  // A runner that always ends with counts did not end if there are none: the program under test can exit with 0.
+  // Returns whether the evidence is refused for that.
+  bool check_end(const Command& command, const CommandKind& kind, bool asked) {
+    const Runner* const row = runner_in(kind);
+    if (!asked || kind.masked || command.exit_code != 0 || row == nullptr || !row->ends_with_counts) return false;
+    add(Code::not_ended,
+        fmt::format("The run did not end: `{0}` prints counts of tests at its end, and its output has none. A program "
+                    "that exits before its tests end causes this. Correct it, or make the runner show its counts: {1}",
+                    preview(shell_word(kind.name), 100), counts_advice(row)));
+    return true;
+  }
+
+  // A line of a package, "ok  x  0.006s", shows no test.
+  void check_packages(const Report& report) {
+    if (report.packages == 0 || !exhibit_.recorded()) return;
+    const bool lists = std::ranges::any_of(exhibit_.command->arguments, [](const std::string& word) {
+      return word == "-v" || word == "-test.v" || word == "-v=true" || word == "-test.v=true";
+    });
+    if (lists && !report.listed && report.counts.total == report.packages) return add(Code::zero_tests, no_tests_text);
+    weaken(Code::unlisted,
+           fmt::format("Weak evidence: {} of Go passed without a listed test ({}), which does not show that its tests "
+                       "ran. {}",
+                       report.packages == 1 ? "a package" : fmt::format("{} packages", report.packages),
+                       "a line such as \"ok  x  0.006s\"", counts_advice(runner_of("go"))));
   }
 
   // A task may name a part of the tests in its text: its subject, or the argument itself.
@@ -343,6 +369,7 @@ class Structure {
     }
     if (!report.complete && counts.total == 0) return;
     judge_counts(counts);
+    check_packages(report);
     const auto status = exhibit_.recorded() ? exhibit_.piece->command->exit_code : exhibit_.summary.exit_status;
     if (status && *status == 0 && counts.failed > 0) {
       add(Code::exit_contradicts,
@@ -399,10 +426,6 @@ class Structure {
       add(Code::counts_disagree, fmt::format("The counts do not add up: {} passed of {}.", passed, *summary.ran));
     } else if (summary.disagrees) {
       add(Code::counts_disagree, "The counts do not add up to the total of their line.");
-    } else if (summary.ran_of_classes && summary.ran_of_all && *summary.ran_of_classes != *summary.ran_of_all) {
-      add(Code::counts_disagree,
-          fmt::format("The counts do not add up: the classes ran {} tests, the summary states {}.",
-                      *summary.ran_of_classes, *summary.ran_of_all));
     }
     if (exhibit_.recorded()) {
       if (summary.exit_status.value_or(0) != 0 && exhibit_.piece->command->exit_code == 0) {

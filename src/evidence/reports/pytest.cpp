@@ -27,7 +27,8 @@ std::optional<std::string_view> framed(std::string_view line, char frame) {
 
 struct PytestSummary {
   Counts counts;
-  std::int64_t errors = 0;       // part of counts.failed
+  std::int64_t errors = 0;  // part of counts.failed
+  std::int64_t deselected = 0;
   bool has_other_items = false;  // the line counts subtests or reruns, which are not items
 };
 
@@ -39,7 +40,11 @@ void add_category(PytestSummary& summary, std::int64_t count, std::string_view c
     summary.errors += count;
     return count_test(summary.counts, Outcome::failed, count);
   }
-  if (category != "warning" && category != "warnings" && category != "deselected") summary.has_other_items = true;
+  if (category == "deselected") {
+    summary.deselected += count;
+    return;
+  }
+  if (category != "warning" && category != "warnings") summary.has_other_items = true;
 }
 
 // "in 0.05s", "in 0.05 seconds", "in 75.20s (0:01:15)"
@@ -288,6 +293,7 @@ class PytestReader {
   void close(const PytestSummary& summary) {
     ++sessions_;
     summary_ += summary.counts;
+    report_.deselected += summary.deselected;
     const bool other_items = summary.has_other_items || session_.other_items;
     if (!other_items && !fits(summary))
       note_problem(report_, "pytest collected " + std::to_string(*session_.collected) + " tests and sums up " +

@@ -1,6 +1,6 @@
 // Reads test and analysis reports from the output of a tool: JUnit XML, TAP, SARIF, GoogleTest XML and JSON, and the
-// console output of pytest, unittest, ctest, go test, cargo test and node's runner. Pure; the text is untrusted. Each
-// format is one file and one row of the table in formats.cpp.
+// console output of pytest, unittest, ctest, go test, cargo test and node's runner, and the last lines of other runners.
+// Pure; the text is untrusted. Each format is one file and one row of the table in formats.cpp.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct Counts {
 };
 
 struct Report {
-  std::string format;             // name of the row: "junit", "tap", …
+  std::string format;             // name of the row: "junit", "tap", …; of the runner for its last lines: "jest", …
   bool analysis = false;          // SARIF: `failed` counts findings of level error, and a report without tests is valid
   Counts counts;                  // counts of the listed tests; of the summary if the format lists none
   std::optional<Counts> summary;  // the report's own summary; nullopt: it has none
@@ -44,6 +44,8 @@ struct Report {
   std::string note;                   // one sentence if its totals differ from its list, which decides; otherwise empty
   std::int64_t warnings = 0;          // SARIF: findings of level warning; part of counts.passed
   std::int64_t flaky = 0;             // tests that passed at a later attempt; part of counts.passed
+  std::int64_t deselected = 0;        // tests that the runner found and left out; no part of counts
+  std::int64_t packages = 0;          // passed packages of Go without a listed test; they count if no test is listed
   bool unreadable = false;            // the parser stopped before the end of the text, for the reason in `problem`
 };
 

@@ -275,15 +275,6 @@ class Reader {
                         (first == "failed" && line.find('(') < line.size());
     if (told * 2 < tokens.size() && !begins) return;
     check_total(tokens, counts);
-    // Surefire prints the count of each class, then the total.
-    const auto ran = counts[static_cast<std::size_t>(Noun::ran)];
-    if (ran && line.find("Tests run: ") != std::string_view::npos) {
-      if (line.find("Time elapsed") != std::string_view::npos) {
-        summary_.ran_of_classes = summary_.ran_of_classes.value_or(0) + *ran;
-      } else {
-        summary_.ran_of_all = *ran;
-      }
-    }
     if (first == "found" && is_count_of_faults(tokens))
       counts[static_cast<std::size_t>(Noun::failed)] = tokens[1].number;
     const auto take = [&](Noun noun, std::optional<std::int64_t>& into) {

@@ -117,6 +117,8 @@ void write_report(json::Writer& out, const completion::Command& command) {
   if (!report.problem.empty()) out.member("problem", report.problem);
   if (!report.note.empty()) out.member("note", report.note);
   if (report.flaky > 0) out.member("flaky", report.flaky);
+  if (report.deselected > 0) out.member("deselected", report.deselected);
+  if (report.packages > 0) out.member("packages", report.packages);
   if (report.warnings > 0) out.member("warnings", report.warnings);
   if (report.unreadable) out.member("unreadable", true);
   if (command.report_modified_at) out.member("modified_at", format_time(*command.report_modified_at));
@@ -150,6 +152,17 @@ std::string content_json(const completion::Command& command, const std::string& 
   if (!command.tests_changed.empty()) out.member("tests_changed", command.tests_changed);
   if (!command.tests_changed_reason.empty()) out.member("tests_changed_reason", command.tests_changed_reason);
   return std::move(out.end_object()).text();
+}
+
+// "2 of 3 tests passed, 0 skipped, 1 deselected"
+std::string passed_text(const reports::Report& report) {
+  const reports::Counts& counts = report.counts;
+  if (report.packages > 0 && report.packages == counts.total)
+    return fmt::format("{} {} of Go passed", counts.total, counts.total == 1 ? "package" : "packages");
+  const std::string flaky = report.flaky > 0 ? fmt::format(", {} flaky", report.flaky) : "";
+  const std::string deselected = report.deselected > 0 ? fmt::format(", {} deselected", report.deselected) : "";
+  return fmt::format("{} of {} tests passed, {} skipped{}{}", counts.passed, counts.total + report.deselected,
+                     counts.skipped, deselected, flaky);
 }
 
 // Looks up the counts of the last accepted run of the same command.
@@ -255,6 +268,8 @@ completion::Command command_of(const json::Value& content) {
     kept.problem = report["problem"].string_or("");
     kept.note = report["note"].string_or("");
     kept.warnings = report["warnings"].as_int().value_or(0);
+    kept.deselected = report["deselected"].as_int().value_or(0);
+    kept.packages = report["packages"].as_int().value_or(0);
     kept.flaky = report["flaky"].as_int().value_or(0);
     kept.unreadable = report["unreadable"].as_bool().value_or(false);
     if (const auto modified = report["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
@@ -286,9 +301,7 @@ CommandResult judge_command(const completion::Command& command, const std::strin
   if (command.report->format == reports::golden_format)
     return {true, fmt::format("{} of {} outputs equal their golden files", counts.passed, counts.total)};
   if (command.report->analysis) return {true, reports::findings_text(*command.report) + weak};
-  const std::string flaky = command.report->flaky > 0 ? fmt::format(", {} flaky", command.report->flaky) : "";
-  return {true, fmt::format("{} of {} tests passed, {} skipped{}{}", counts.passed, counts.total, counts.skipped, flaky,
-                            weak)};
+  return {true, passed_text(*command.report) + weak};
 }
 
 }  // namespace muniment::gateway::methods
