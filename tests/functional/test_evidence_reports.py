@@ -4,6 +4,7 @@ The reports are those of ../shared/cases. A stand-in program writes them and exi
 """
 from __future__ import annotations
 
+import os
 import pathlib
 import shutil
 import unittest
@@ -134,6 +135,67 @@ class Outputs(Reports):
         status, evidence, said = self.exec(runner, "-q")   # the configuration deselects
         self.assertEqual(status, 0, said)
         self.assert_completes(evidence)
+
+
+class ManyFiles(Reports):
+    """A stand-in of Maven writes one report for each class, one of which shows a failure, and exits with 0."""
+
+    BAD = ('<testsuite name="B" tests="1" failures="1"><testcase classname="B" name="c"><failure message="boom"/></testcase></testsuite>')
+    GOOD = '<testsuite name="A" tests="2" failures="0"><testcase classname="A" name="a"/><testcase classname="A" name="b"/></testsuite>'
+
+    def run_mvn(self, *reports: str, summary: str = "", before: str = "", good: bool = False) -> tuple[int, str, str]:
+        runner = self.program("mvn", f"{before}\nmkdir -p target/reports\necho '{self.GOOD}' > target/reports/TEST-A.xml\n"
+                              f"echo '{self.GOOD.replace('A', 'B') if good else self.BAD}' > target/reports/TEST-B.xml\necho notes > target/reports/notes.xml\n{summary}\n")
+        return self.exec(runner, "test", options=tuple(word for report in reports for word in ("--report", report)))
+
+    def test_a_folder_a_pattern_several_files_and_one_of_them(self) -> None:
+        self.open("Make the tests pass")
+        for reports in (("target/reports",), ("target/reports/TEST-*.xml",), ("target/reports/TEST-A.xml", "target/reports/TEST-B.xml"),
+                        ("target/reports/TEST-A.xml",), ("target",)):
+            with self.subTest(reports):
+                status, evidence, said = self.run_mvn(*reports)
+                self.assertEqual(status, 1, said)
+                self.assertIn("1 of 3 tests failed", said)
+                content = self.call("evidence.get", evidence_id=evidence)["evidence"]["content"]
+                self.assertEqual(content["report"]["files"], 2)
+                self.assertEqual(len(self.events(types=["evidence.recorded"])[-1]["body"]["artifacts"]), 2)
+
+    def test_reports_that_pass_are_added_and_complete_the_task(self) -> None:
+        self.open("Make the tests pass")
+        status, evidence, said = self.run_mvn("target/reports", good=True, summary="echo 'Tests run: 4, Failures: 0, Errors: 0, Skipped: 0'")
+        self.assertEqual(status, 0, said)
+        self.assertIn("4 of 4 tests passed", said)
+        self.assert_completes(evidence)
+
+    def test_the_output_disagrees_with_the_named_report(self) -> None:
+        self.open("Make the tests pass")
+        hide = "echo 'Tests run: 3, Failures: 1'; rm target/reports/TEST-B.xml"
+        status, evidence, said = self.run_mvn("target/reports/TEST-A.xml", summary=hide)
+        self.assertEqual(status, 1, said)
+        self.assertIn("The output states 1 failed tests", said)
+        self.assertIn("output_disagrees", self.complete(evidence, options=()).stdout)
+
+    def test_reports_from_before_the_command_do_not_count(self) -> None:
+        self.open("Make the tests pass")
+        (self.folder / "old").mkdir()
+        old = self.folder / "old" / "TEST-O.xml"
+        old.write_text(self.GOOD)
+        os.utime(old, (2 ** 32, 2 ** 32))   # later than the command; the time of the change is not settable
+        status, _, said = self.run_mvn("old/TEST-O.xml")
+        self.assertEqual((status, "is older than the command" in said), (1, True), said)
+        status, _, said = self.run_mvn("old/*.xml")
+        self.assertEqual((status, "is older than the command" in said), (1, True), said)
+        status, _, said = self.run_mvn("old")
+        self.assertEqual((status, "wrote no report into this folder" in said), (1, True), said)
+        status, _, said = self.run_mvn("none/*.xml")
+        self.assertEqual((status, "wrote no such file" in said), (1, True), said)
+        status, _, said = self.run_mvn(".", good=True)   # the old one is not counted
+        self.assertEqual((status, "4 of 4 tests passed" in said), (0, True), said)
+
+    def test_at_most_two_hundred_files(self) -> None:
+        self.open("Make the tests pass")
+        status, _, said = self.run_mvn("many", before=f"mkdir -p many; for i in $(seq 201); do echo '{self.GOOD}' > many/$i.xml; done")
+        self.assertEqual((status, "more than 200 files" in said), (1, True), said)
 
 
 if __name__ == "__main__":

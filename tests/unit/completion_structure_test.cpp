@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/limits.hpp"
 #include "completion_fixture.hpp"
 #include "evidence/completion/checks.hpp"
 #include "evidence/completion/text/summary.hpp"
@@ -159,8 +160,32 @@ TEST(Structure, AReportOlderThanTheCommandIsStale) {
   Piece piece = recorded_piece();
   piece.command->report_modified_at = piece.command->started_at;
   EXPECT_EQ(blocked_by(judged(piece)), "");
-  piece.command->report_modified_at = Time{piece.command->started_at.micros - 1};
+  piece.command->report_modified_at = Time{piece.command->started_at.micros - limits::file_time_tick_micros};
+  EXPECT_EQ(blocked_by(judged(piece)), "");
+  piece.command->report_modified_at = Time{piece.command->started_at.micros - limits::file_time_tick_micros - 1};
   EXPECT_EQ(blocked_by(judged(piece)), "old_report");
+}
+
+TEST(Structure, AReportThatChangedAfterTheCommandIsStale) {
+  Piece piece = recorded_piece();
+  piece.command->report_modified_at = piece.command->report_newest_at = piece.command->ended_at;
+  EXPECT_EQ(blocked_by(judged(piece)), "");
+  piece.command->report_newest_at = Time{piece.command->ended_at.micros + 1};
+  EXPECT_EQ(blocked_by(judged(piece)), "old_report");
+}
+
+TEST(Structure, TheOutputAgreesWithTheReportFiles) {
+  Piece piece = recorded_piece();
+  piece.command->report_files = 1;
+  piece.command->output = reports::Counts{3, 3, 0, 0};
+  EXPECT_TRUE(judged(piece).evidence_status[0].strong);
+  piece.command->output = reports::Counts{3, 2, 1, 0};
+  EXPECT_EQ(blocked_by(judged(piece)), "output_disagrees");
+  piece.command->output = reports::Counts{5, 5, 0, 0};
+  EXPECT_EQ(blocked_by(judged(piece)), "");
+  EXPECT_EQ(blocked_by(judged(authentication(), {piece}, strict_policy())), "output_disagrees");
+  piece.command->output = reports::Counts{2, 2, 0, 0};
+  EXPECT_TRUE(judged(piece).evidence_status[0].strong);
 }
 
 TEST(Structure, ATreeThatChangedAfterTheRunIsStale) {

@@ -25,15 +25,20 @@ Result<bool> has_open_task(Session& session, const std::string& run_id, const st
   return answer.result()["tasks"].size() > 0;
 }
 
-// Stores the report file in the run. Errors: those of open_report.
-Status add_report(Session& session, const EvidenceRequest& request, const std::string& run_id,
-                  const std::string& step_id, json::Writer& params) {
-  ASSIGN_OR_RETURN(const ReportFile report, open_report(request.report, request.scrub));
+// Stores the report files in the run. Errors: those of open_reports.
+Status add_reports(Session& session, const EvidenceRequest& request, const std::string& run_id,
+                   const std::string& step_id, json::Writer& params) {
+  ASSIGN_OR_RETURN(const std::vector<ReportFile> reports,
+                   open_reports(request.reports, request.started, request.scrub));
   ASSIGN_OR_RETURN(Client* const client, session.client());
-  const Upload upload{run_id, step_id, mime_type_of(request.report), R"({"what":"report"})"};
-  ASSIGN_OR_RETURN(const Message answer, put_open_file(*client, upload, report.file.get()));
-  params.key("report").begin_object().member("artifact_id", answer.result()["artifact_id"].string_or(""));
-  params.member("modified_at", format_time(report.modified_at)).end_object();
+  params.key("reports").begin_array();
+  for (const ReportFile& report : reports) {
+    const Upload upload{run_id, step_id, mime_type_of(report.path), R"({"what":"report"})"};
+    ASSIGN_OR_RETURN(const Message answer, put_open_file(*client, upload, report.file.get()));
+    params.begin_object().member("artifact_id", answer.result()["artifact_id"].string_or(""));
+    params.member("modified_at", format_time(report.changed_at)).end_object();
+  }
+  params.end_array();
   return success();
 }
 
@@ -83,7 +88,7 @@ Result<bool> record_evidence(Session& session, const EvidenceRequest& request, c
   params.begin_object().member("run_id", run_id).member("type", request.type).member("command_id", command_id);
   if (!step_id.empty()) params.member("step_id", step_id);
   if (!request.task.empty()) params.member("task_id", request.task);
-  if (!request.report.empty()) RETURN_IF_ERROR(add_report(session, request, run_id, step_id, params));
+  if (!request.reports.empty()) RETURN_IF_ERROR(add_reports(session, request, run_id, step_id, params));
   const std::string base = commit_of(task_tree);
   const std::vector<std::string> changed = changed_tests(folder, base.empty() ? "HEAD" : base, changed_tests_max);
   if (!changed.empty()) params.member("tests_changed", changed);

@@ -45,8 +45,11 @@ struct Command {
   bool output_lost = false;
   Time started_at{}, ended_at{};           // times by the daemon's clock
   std::string tree_before, tree_after;     // digests; empty: unknown
-  std::optional<reports::Report> report;   // report in the command's output or its report file
-  std::optional<Time> report_modified_at;  // modification time of the report file
+  std::optional<reports::Report> report;   // report in the command's output, or the sum of its report files
+  std::int64_t report_files = 0;           // 0: the report is in the output
+  std::optional<reports::Counts> output;   // counts that the output states beside report files
+  std::optional<Time> report_modified_at;  // time of the last change of the oldest report file
+  std::optional<Time> report_newest_at;    // that of the newest
   std::vector<std::string> tests_changed;  // paths of tests and their configuration that changed since the task began
   std::string tests_changed_reason;
   std::string isolation;                   // isolation that its sandbox reached; empty: none

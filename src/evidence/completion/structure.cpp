@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "evidence/completion/checks.hpp"
 #include "evidence/completion/diff.hpp"
@@ -142,10 +143,7 @@ class Structure {
                       *command.exit_code));
     }
     if (command.output_lost) add(Code::output_lost, "A part of the command's output was lost. Run it again.");
-    if (command.report_modified_at && *command.report_modified_at < command.started_at) {
-      add(Code::old_report,
-          "The report file is older than the command: it is stale. Delete it and run the tests again.");
-    }
+    check_report_files(command);
     if (!exhibit_.is_comparison() && !attests_without_command()) check_program(command, kind);
     check_tree(command);
     if (!command.tests_changed.empty()) {
@@ -162,6 +160,32 @@ class Structure {
     }
     if (command.earlier && command.report)
       check_earlier(*command.earlier, command.report->counts, command.tests_changed_reason);
+  }
+
+  // The command wrote its reports, and its output agrees with them.
+  void check_report_files(const Command& command) {
+    if (command.report_modified_at &&
+        command.report_modified_at->micros + limits::file_time_tick_micros < command.started_at.micros) {
+      add(Code::old_report,
+          "The report file is older than the command: it is stale. Delete it and run the tests again.");
+    } else if (command.report_newest_at && *command.report_newest_at > command.ended_at) {
+      add(Code::old_report,
+          "The report file changed after the command ended. Record the file that the command writes, unchanged.");
+    }
+    if (!command.output || !command.report || command.report_files == 0) return;
+    const Counts &said = *command.output, &shown = command.report->counts;
+    if (said.failed > shown.failed) {
+      add(Code::output_disagrees,
+          fmt::format("The output states {} failed tests, and the {} {}. Record all reports of the command: name their "
+                      "folder with --report.",
+                      said.failed, command.report_files == 1 ? "report shows" : "reports show", shown.failed));
+    } else if (said.passed + said.failed > shown.passed + shown.failed) {
+      weaken(Code::output_disagrees,
+             fmt::format("Weak evidence: the output states {} tests that ran, and the {} {}. Record all reports of the "
+                         "command: name their folder with --report.",
+                         said.passed + said.failed, command.report_files == 1 ? "report shows" : "reports show",
+                         shown.passed + shown.failed));
+    }
   }
 
   // Attestations of other systems state the result, but not the command.

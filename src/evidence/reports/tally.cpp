@@ -43,6 +43,27 @@ Counts& operator+=(Counts& counts, const Counts& more) {
   return counts;
 }
 
+void add_report(Report& sum, Report more) {
+  if (sum.analysis != more.analysis)
+    note_problem(more, "the files are reports of tests and of an analysis. Record two pieces of evidence");
+  if (sum.format != more.format) sum.format = "several";
+  sum.counts += more.counts;
+  if (sum.summary && more.summary)
+    *sum.summary += *more.summary;
+  else
+    sum.summary.reset();
+  sum.listed = sum.listed && more.listed;
+  sum.complete = sum.complete && more.complete;
+  for (const std::string& name : more.failures) keep_failure(sum, name);
+  if (!more.problem.empty()) note_problem(sum, std::move(more.problem));
+  if (sum.note.empty()) sum.note = std::move(more.note);
+  sum.warnings += more.warnings;
+  sum.flaky += more.flaky;
+  sum.deselected += more.deselected;
+  sum.packages += more.packages;
+  sum.unreadable = sum.unreadable || more.unreadable;
+}
+
 void note_problem(Report& report, std::string problem) {
   if (report.problem.empty()) report.problem = std::move(problem);
 }

@@ -22,6 +22,9 @@ void keep_failure(Report& report, std::string_view name);
 Counts summed(std::int64_t passed, std::int64_t failed, std::int64_t skipped);
 Counts& operator+=(Counts& counts, const Counts& more);
 
+// Adds a report of the same run, which another file holds. Reports of tests and of analyses cannot be added.
+void add_report(Report& sum, Report more);
+
 // Sets the problem of the report; the first problem is kept.
 void note_problem(Report& report, std::string problem);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "evidence/reports/tally.hpp"
 #include "gateway/access.hpp"
@@ -71,25 +72,47 @@ void read_end(const json::Value& body, completion::Command& command) {
   if (const json::Value isolation = body["isolation"]) command.isolation = isolation["level"].string_or("none");
 }
 
-// Reads the report file that the client names, otherwise the command's output.
-Status read_report(Call& call, const store::Run& run, std::string_view out, std::string_view err,
-                   completion::Command& command) {
-  const json::Value named = call.params["report"];
-  if (!named) {
-    command.report = reports::read_report(out);
-    if (!command.report) command.report = reports::read_report(err);
-    return success();
-  }
-  ASSIGN_OR_RETURN(const store::ArtifactRow row, artifact_of_run(call, run, named["artifact_id"].string_or("")));
+Result<reports::Report> read_report_file(Call& call, const store::Run& run, const std::string& artifact_id,
+                                         std::size_t& bytes) {
+  ASSIGN_OR_RETURN(const store::ArtifactRow row, artifact_of_run(call, run, artifact_id));
   if (row.size_bytes > report_size_max)
-    return Error(Errc::too_large, fmt::format("report: the file is too large: {}, at most {} are read.",
+    return Error(Errc::too_large, fmt::format("reports: the file is too large: {}, at most {} are read.",
                                               human_size(static_cast<std::size_t>(row.size_bytes)),
                                               human_size(reports::report_bytes_max)));
+  bytes += static_cast<std::size_t>(row.size_bytes);
+  if (bytes > limits::reports_bytes_max)
+    return Error(Errc::too_large, fmt::format("reports: the files are too large: at most {} are read together.",
+                                              human_size(limits::reports_bytes_max)));
   ASSIGN_OR_RETURN(const std::string text, call.services.files.read(store::file_of(row), 0, row.size_bytes));
-  command.report = reports::read_report(text);
-  if (!command.report)
-    return Error(Errc::invalid_argument, "report: the file is in no known format. docs/evidence.md lists the formats.");
-  if (const auto modified = named["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
+  auto report = reports::read_report(text);
+  if (!report)
+    return Error(Errc::invalid_argument, "reports: a file is in no known format. docs/evidence.md lists the formats.");
+  return std::move(*report);
+}
+
+// Reads the report files that the client names, and the command's output.
+Status read_reports(Call& call, const store::Run& run, std::string_view out, std::string_view err,
+                    completion::Command& command) {
+  auto output = reports::read_report(out);
+  if (!output) output = reports::read_report(err);
+  const json::Value named = call.params["reports"];
+  if (!named) {
+    command.report = std::move(output);
+    return success();
+  }
+  if (output && output->complete && !output->analysis && output->packages == 0) command.output = output->counts;
+  std::size_t bytes = 0;
+  for (const json::Value file : named) {
+    ASSIGN_OR_RETURN(reports::Report report, read_report_file(call, run, file["artifact_id"].string_or(""), bytes));
+    if (command.report_files++ == 0)
+      command.report = std::move(report);
+    else
+      reports::add_report(*command.report, std::move(report));
+    const auto changed = parse_time(file["modified_at"].string_or(""));
+    if (!changed) continue;
+    command.report_modified_at = std::min(command.report_modified_at.value_or(*changed), *changed);
+    command.report_newest_at = std::max(command.report_newest_at.value_or(*changed), *changed);
+  }
   return success();
 }
 
@@ -121,7 +144,14 @@ void write_report(json::Writer& out, const completion::Command& command) {
   if (report.packages > 0) out.member("packages", report.packages);
   if (report.warnings > 0) out.member("warnings", report.warnings);
   if (report.unreadable) out.member("unreadable", true);
+  if (command.report_files > 0) out.member("files", command.report_files);
+  if (command.output) {
+    out.key("output").begin_object();
+    write_counts(out, *command.output);
+    out.end_object();
+  }
   if (command.report_modified_at) out.member("modified_at", format_time(*command.report_modified_at));
+  if (command.report_newest_at) out.member("newest_at", format_time(*command.report_newest_at));
   out.end_object();
 }
 
@@ -207,8 +237,8 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
   for (const std::string_view stream : {"stdout", "stderr"}) {
     if (const auto artifact = end_body.root()[stream]["artifact_id"].as_string()) made.artifacts.push_back(*artifact);
   }
-  if (const auto artifact = call.params["report"]["artifact_id"].as_string()) made.artifacts.push_back(*artifact);
-  if (!call.params["workflow"]) RETURN_IF_ERROR(read_report(call, run, out, err, command));
+  for (const json::Value file : call.params["reports"]) made.artifacts.push_back(file["artifact_id"].string_or(""));
+  if (!call.params["workflow"]) RETURN_IF_ERROR(read_reports(call, run, out, err, command));
   for (const json::Value path : call.params["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
   command.tests_changed_reason = call.params["tests_changed_reason"].string_or("");
   RETURN_IF_ERROR(look_up_earlier(call, command));
@@ -272,7 +302,10 @@ completion::Command command_of(const json::Value& content) {
     kept.packages = report["packages"].as_int().value_or(0);
     kept.flaky = report["flaky"].as_int().value_or(0);
     kept.unreadable = report["unreadable"].as_bool().value_or(false);
+    command.report_files = report["files"].as_int().value_or(0);
+    if (const json::Value output = report["output"]) command.output = counts_of(output);
     if (const auto modified = report["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
+    if (const auto newest = report["newest_at"].as_string()) command.report_newest_at = parse_time(*newest);
   }
   for (const json::Value path : content["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
   command.tests_changed_reason = content["tests_changed_reason"].string_or("");
