@@ -137,6 +137,44 @@ class Outputs(Reports):
         self.assert_completes(evidence)
 
 
+class Missing(Reports):
+    """A test of an earlier run for the task must run in the one that completes it."""
+
+    def run_pytest(self, *lines: str, status: int = 0, words: tuple[str, ...] = ("-v",), reason: str = "") -> tuple[int, str, str]:
+        text = "\\n".join(lines)
+        runner = self.program("pytest", f"printf '{text}\\n'\nexit {status}\n")
+        return self.exec(runner, *words, options=("--tests-changed", reason) if reason else ())
+
+    START = "=== test session starts ==="
+
+    def test_a_failed_test_that_does_not_run_again_is_named(self) -> None:
+        self.open("Make the tests pass")
+        failed = (self.START, "collected 2 items", "", "t.py::test_a PASSED", "t.py::test_b FAILED", "=== short test summary info ===",
+                  "FAILED t.py::test_b - assert 1", "=== 1 failed, 1 passed in 0.01s ===")
+        self.assertEqual(self.run_pytest(*failed, status=1)[0], 1)
+        for outcome, sums in (("t.py::test_b SKIPPED (later)", "1 passed, 1 skipped"), ("t.py::test_c PASSED", "2 passed")):
+            with self.subTest(outcome):
+                status, evidence, said = self.run_pytest(self.START, "collected 2 items", "", "t.py::test_a PASSED", outcome, f"=== {sums} in 0.01s ===")
+                self.assertEqual(status, 0, said)
+                self.assertIn("t.py::test_b failed in an earlier run for the task", said)
+                self.assertIn("test_missing", self.complete(evidence).stdout)
+        status, evidence, said = self.run_pytest(self.START, "collected 2 items", "", "t.py::test_a PASSED", "t.py::test_b PASSED", "=== 2 passed in 0.01s ===")
+        self.assertEqual(status, 0, said)
+        self.assert_completes(evidence)
+
+    def test_a_run_without_names_is_compared_by_its_counts(self) -> None:
+        self.open("Make the tests pass")
+        self.assertEqual(self.run_pytest("1 failed, 1 passed in 0.01s", status=1, words=("-q",))[0], 1)
+        status, evidence, said = self.run_pytest("1 passed, 1 skipped in 0.01s", words=("-q",))
+        self.assertEqual(status, 0, said)
+        self.assertIn("1 tests ran, and 2 in an earlier run of the same command", said)
+        self.assertIn("test_missing", self.complete(evidence).stdout)
+        status, _, said = self.run_pytest("1 passed, 1 skipped in 0.01s", words=("-q",), reason="the currency of the ledger is always EUR")
+        self.assertEqual((status, "Weak" in said), (0, False), said)
+        status, evidence, said = self.run_pytest("2 passed, 1 skipped in 0.01s", words=("-q",))
+        self.assert_completes(evidence)
+
+
 class ManyFiles(Reports):
     """A stand-in of Maven writes one report for each class, one of which shows a failure, and exits with 0."""
 

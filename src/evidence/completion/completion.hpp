@@ -56,6 +56,8 @@ struct Command {
   std::string coder_isolation;             // for the tester of a blind workflow: that of the coder; otherwise empty
   bool workflow_part = false;              // a step of a blind workflow before the comparison
   std::optional<reports::Counts> earlier;  // counts of the last accepted report of the same command
+  std::vector<std::string> tests_missing;  // tests that failed in an earlier run for the task, and neither ran now
+  std::int64_t ran_before = 0;             // most tests that the same command ran before for the task; 0: unknown
 };
 
 // A piece of evidence, from the log.

@@ -158,8 +158,29 @@ class Structure {
         add(Code::tests_changed, "The " + names + "." + ask_reason(command.tests_changed_reason));
       }
     }
+    check_missing(command);
     if (command.earlier && command.report)
       check_earlier(*command.earlier, command.report->counts, command.tests_changed_reason);
+  }
+
+  // A test of an earlier run for the task belongs to the run that completes it.
+  void check_missing(const Command& command) {
+    if (!command.report) return;
+    const std::int64_t ran = command.report->counts.passed + command.report->counts.failed;
+    std::string text;
+    if (const auto& missing = command.tests_missing; !missing.empty()) {
+      text = fmt::format("{}{} failed in an earlier run for the task and did not run in this one.",
+                         preview(missing.front(), 200),
+                         missing.size() > 1 ? fmt::format(" and {} more tests", missing.size() - 1) : "");
+    } else if (command.ran_before > ran) {
+      text = fmt::format("{} tests ran, and {} in an earlier run of the same command for the task.", ran,
+                         command.ran_before);
+    }
+    if (text.empty()) return;
+    if (is_reason(command.tests_changed_reason))
+      findings_.note(Code::test_missing, id_, "Noted: " + text);
+    else
+      weaken(Code::test_missing, "Weak evidence: " + text + " Run all tests, or give a reason (--tests-changed).");
   }
 
   // The command wrote its reports, and its output agrees with them.

@@ -75,7 +75,7 @@ class CargoReader {
         clean_ = false;
       else
         count_test(suite_, *test->outcome);
-      if (test->outcome == Outcome::failed) keep_failure(report_, test->name);
+      if (test->outcome) keep_test(report_, *test->outcome, test->name);
     } else if (const auto summary = cargo_summary(line)) {
       close(*summary);
     }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "evidence/reports/formats.hpp"
 #include "evidence/reports/lines.hpp"
@@ -102,6 +103,7 @@ struct PytestSession {
   std::optional<std::int64_t> collected;
   std::int64_t collect_errors = 0, collect_skipped = 0;
   Counts listed;
+  std::vector<std::string_view> passes;
   std::int64_t named_failures = 0;
 };
 
@@ -137,8 +139,10 @@ bool list_verbose(PytestSession& session, std::string_view line) {
   if (take(line, "[gw")) {
     line = behind_bracket(line);
     if (line.starts_with('[')) line = behind_bracket(line);
-    const auto outcome = outcome_of_word(first_word(line));
+    const std::string_view word = first_word(line);
+    const auto outcome = outcome_of_word(word);
     if (outcome) count_test(session.listed, *outcome);
+    if (outcome == Outcome::passed) session.passes.push_back(trimmed(line.substr(word.size())));
     return outcome.has_value();
   }
   const std::size_t colons = line.find("::");
@@ -150,6 +154,7 @@ bool list_verbose(PytestSession& session, std::string_view line) {
   const std::size_t space = words.rfind(' ');
   const auto outcome = space == std::string_view::npos ? std::nullopt : outcome_of_word(words.substr(space + 1));
   if (outcome) count_test(session.listed, *outcome);
+  if (outcome == Outcome::passed) session.passes.push_back(words.substr(0, space));
   return outcome.has_value() || session.distributed;  // xdist announces a test before it runs
 }
 
@@ -310,6 +315,7 @@ class PytestReader {
       count_test(listed, Outcome::skipped, session_.collect_skipped);
       listed_ += listed;
     }
+    for (const std::string_view name : session_.passes) keep_pass(report_, name);
     all_listed_ = all_listed_ && is_list;
     session_ = {};
   }

@@ -268,7 +268,7 @@ class SummaryReader {
   void read(std::string_view line) {
     if (const auto outcome = gradle_test(line)) {
       count_test(gradle_, *outcome);
-      if (*outcome == Outcome::failed) keep_failure(report_, line.substr(0, line.rfind(' ')));
+      keep_test(report_, *outcome, line.substr(0, line.rfind(' ')));
     } else if (is_end_of_gradle(line) && gradle_.total > 0) {
       if (report_.format.empty()) report_.format = "gradle";
       if (!open_) summary_ += gradle_;
@@ -297,7 +297,9 @@ class SummaryReader {
   void take_gtest(std::string_view line) {
     ++parts_;
     parts_format_ = "gtest";
-    if (take(line, "[  FAILED  ] ")) keep_failure(report_, line.substr(0, line.rfind(" (")));
+    const bool failed = take(line, "[  FAILED  ] ");
+    if (failed || take(line, "[       OK ] "))
+      keep_test(report_, failed ? Outcome::failed : Outcome::passed, line.substr(0, line.rfind(" (")));
   }
 
   void take_line(const SummaryLine& found) {

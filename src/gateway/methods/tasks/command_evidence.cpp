@@ -24,6 +24,7 @@ namespace reports = evidence::reports;
 constexpr std::size_t text_bytes_max = 16 * 1024;     // size of the output that the evidence itself contains
 constexpr std::size_t content_bytes_max = 48 * 1024;  // size of evidence that fits an event's body
 
+constexpr std::size_t earlier_runs_max = 200;  // recorded commands of a task that are compared
 constexpr auto report_size_max = static_cast<std::int64_t>(reports::report_bytes_max);
 
 // Returns the end of the stream's artifact that command.ended names; empty if the command wrote nothing.
@@ -179,9 +180,43 @@ std::string content_json(const completion::Command& command, const std::string& 
   out.end_object();
   if (!parts.workflow.empty()) out.raw_member("workflow", parts.workflow);
   if (command.report) write_report(out, command);
+  if (!command.tests_missing.empty()) out.member("tests_missing", command.tests_missing);
+  if (command.ran_before > 0) out.member("ran_before", command.ran_before);
   if (!command.tests_changed.empty()) out.member("tests_changed", command.tests_changed);
   if (!command.tests_changed_reason.empty()) out.member("tests_changed_reason", command.tests_changed_reason);
   return std::move(out.end_object()).text();
+}
+
+// Compares the run with the earlier ones that were recorded for the same task.
+Status look_up_task(Call& call, const store::Run& run, const Uuid& command_id, completion::Command& command) {
+  const auto task = call.params["task_id"].as_string();
+  if (!task || !command.report || command.report->analysis || command.report->counts.failed > 0) return success();
+  std::vector<std::string>& passes = command.report->passes;
+  const bool named = reports::names_passes(*command.report);
+  std::ranges::sort(passes);
+  const std::string suite = suite_of(command);
+  store::EvidenceFilter filter;
+  filter.run_id = run.run_id;
+  filter.task_id = *task;
+  ASSIGN_OR_RETURN(const auto rows, call.reader->evidence(filter, earlier_runs_max));
+  for (const store::EvidenceRow& row : rows) {
+    if (!row.command_id || !row.content || row.command_id == command_id || row.actor != call.caller.actor) continue;
+    ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
+    const json::Value report = content.root()["report"];
+    const reports::Counts counts = counts_of(report);
+    // Packages of Go are no tests.
+    const bool same = content.root()["command"]["suite"].string_or("") == suite && !report["packages"].present();
+    if (same && command.report->packages == 0)
+      command.ran_before = std::max(command.ran_before, counts.passed + counts.failed);
+    if (!named || report["format"].string_or("") != command.report->format) continue;
+    for (const json::Value failure : report["failures"]) {
+      const std::string name = failure.string_or("");
+      const bool known = std::ranges::binary_search(passes, name) ||
+                         std::ranges::find(command.tests_missing, name) != command.tests_missing.end();
+      if (!known && command.tests_missing.size() < reports::failures_kept_max) command.tests_missing.push_back(name);
+    }
+  }
+  return success();
 }
 
 // "2 of 3 tests passed, 0 skipped, 1 deselected"
@@ -242,6 +277,7 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
   for (const json::Value path : call.params["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
   command.tests_changed_reason = call.params["tests_changed_reason"].string_or("");
   RETURN_IF_ERROR(look_up_earlier(call, command));
+  RETURN_IF_ERROR(look_up_task(call, run, start_id, command));
   std::string tail = tail_of(out.empty() ? err : out);
   RawParts parts;
   if (const json::Value isolation = end_body.root()["isolation"]) {
@@ -307,6 +343,8 @@ completion::Command command_of(const json::Value& content) {
     if (const auto modified = report["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
     if (const auto newest = report["newest_at"].as_string()) command.report_newest_at = parse_time(*newest);
   }
+  for (const json::Value name : content["tests_missing"]) command.tests_missing.push_back(name.string_or(""));
+  command.ran_before = content["ran_before"].as_int().value_or(0);
   for (const json::Value path : content["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
   command.tests_changed_reason = content["tests_changed_reason"].string_or("");
   return command;
