@@ -3,6 +3,7 @@
 #include "base/limits.hpp"
 #include "completion_fixture.hpp"
 #include "evidence/completion/checks.hpp"
+#include "evidence/completion/diff.hpp"
 #include "evidence/completion/text/summary.hpp"
 
 namespace muniment::evidence::completion {
@@ -371,6 +372,83 @@ TEST(Structure, ADiffThatSkipsATestOrAssertsNothingWeakensIt) {
   EXPECT_EQ(code_of_text(head + " def test_login():\n-    assert login(1) == 2\n+    assert True\n"), "tests_weakened");
   EXPECT_EQ(code_of_text(head + "-def test_login():\n-    assert login(1) == 2\n+# moved\n"), "tests_weakened");
   EXPECT_EQ(code_of_text(head + " def test_login():\n-    assert login(1) == 2\n+    assert login(1) == 3\n"), "");
+}
+
+// Returns whether the diff of a file with this old text only adds tests. `old` and `added`: lines; the added ones are
+// inserted after the first `at` lines.
+bool adds_only(const std::vector<std::string>& old, std::size_t at, const std::vector<std::string>& added) {
+  std::string diff = "diff --git a/t b/t\n--- a/t\n+++ b/t\n@@ -1,9 +1,9 @@\n", text;
+  for (std::size_t i = 0; i <= old.size(); ++i) {
+    if (i == at) {
+      for (const std::string& line : added) diff += "+" + line + "\n";
+    }
+    if (i < old.size()) diff += " " + old[i] + "\n", text += old[i] + "\n";
+  }
+  return only_adds_tests(diff, text);
+}
+
+const std::vector<std::string> python_tests{
+    "from calc import add",     "", "def test_add():", "    assert add(1, 2) == 3", "", "", "def test_zero():",
+    "    assert add(0, 0) == 0"};
+
+TEST(Structure, AnAddedTestIsAnAddition) {
+  EXPECT_TRUE(
+      adds_only(python_tests, 8, {"", "", "def test_more():", "    value = add(2, 2)", "    assert value == 4"}));
+  EXPECT_TRUE(adds_only(python_tests, 5, {"", "def test_more():", "    assert add(2, 2) == 4", ""}));
+  EXPECT_TRUE(adds_only(python_tests, 1, {"from calc import double"}));
+  EXPECT_TRUE(adds_only({"TEST(Sum, Adds) {", "  EXPECT_EQ(sum(1, 2), 3);", "}"}, 3,
+                        {"", "TEST(Sum, Exits) {", "  EXPECT_EQ(exit(sum(0, 0)), 0);", "}"}));
+  EXPECT_TRUE(adds_only({"describe('sum', () => {", "  it('adds', () => {", "    expect(1).toBe(1);", "  });", "});"},
+                        4, {"  it('more', () => {", "    expect(2).toBe(2);", "  });"}));
+}
+
+TEST(Structure, AnAdditionThatCanWeakenTestsIsAChange) {
+  EXPECT_FALSE(adds_only(python_tests, 3, {"    return"}));
+  EXPECT_FALSE(adds_only(python_tests, 3, {"    pass", "", "def unused():"}));  // takes the assertion
+  EXPECT_FALSE(adds_only(python_tests, 2, {"@pytest.mark.skip"}));
+  EXPECT_FALSE(adds_only(python_tests, 2, {"@quiet"}));
+  EXPECT_FALSE(adds_only(python_tests, 8, {"", "def test_add():", "    assert True"}));  // replaces the test
+  EXPECT_FALSE(adds_only(python_tests, 1, {"from stub import add"}));
+  EXPECT_FALSE(adds_only(python_tests, 8, {"", "def test_more():", "    pass", "add = max"}));
+  EXPECT_FALSE(adds_only(python_tests, 8, {"", "@pytest.fixture(autouse=True)", "def quiet():", "    pass"}));
+  EXPECT_FALSE(adds_only(python_tests, 8, {"", "def pytest_runtest_call(item):", "    pass"}));
+  EXPECT_FALSE(adds_only({"TEST(A, B) {", "  EXPECT_EQ(1, 2);", "}"}, 0, {"#define EXPECT_EQ(a, b)"}));
+  EXPECT_FALSE(
+      only_adds_tests("diff --git a/t b/t\n@@ -1 +1 @@\n-assert a\n+def test_b():\n+    pass\n", "assert a\n"));
+  EXPECT_FALSE(only_adds_tests("Binary files a/t and b/t differ\n", ""));
+}
+
+TEST(Structure, NamesThatSkipTestsAreToldFromOthers) {
+  for (const char* line :
+       {"    import pytest; pytest.skip(\"later\")", "raise unittest.SkipTest('x')", "\tt.Skip()", "xit('adds')"})
+    EXPECT_TRUE(skips_tests(line)) << line;
+  for (const char* line : {"items.skip(3)", "std::exit(0)", "list.stream().skip(1)", "first.Skip(2)"})
+    EXPECT_FALSE(skips_tests(line)) << line;
+}
+
+TEST(Structure, AReasonForChangedTestsIsNoMashAndIsNotStrong) {
+  Piece piece = recorded_piece();
+  piece.command->tests_changed = {"tests/test_auth.py"};
+  piece.command->tests_changed_reason = "asdf qwer zxcv";
+  piece.command->tests_diff = "tests/test_auth.py\n-assert login(1) == 2\n+assert login(1)\n";
+  EXPECT_EQ(blocked_by(judged(piece)), "tests_changed");
+  piece.command->tests_changed_reason = "login returns the session and no longer its number";
+  EXPECT_TRUE(judged(piece).can_complete);
+  const Judgement strict = judged(authentication(), {piece}, strict_policy());
+  EXPECT_EQ(blocked_by(strict), "tests_changed");
+  EXPECT_NE(strict.reason.find("-assert login(1) == 2"), std::string::npos) << strict.reason;
+  Policy policy = strict_policy();
+  policy.allowed = {"tests_changed"};
+  EXPECT_TRUE(judged(authentication(), {piece}, policy).can_complete);
+}
+
+TEST(Structure, AProgramThatGainedASkipIsWeak) {
+  Piece piece = recorded_piece();
+  piece.command->skips_added = {"src/calc.py"};
+  EXPECT_TRUE(judged(piece).can_complete);
+  const Judgement strict = judged(authentication(), {piece}, strict_policy());
+  EXPECT_EQ(blocked_by(strict), "skips_added");
+  EXPECT_NE(strict.reason.find("src/calc.py"), std::string::npos);
 }
 
 TEST(Structure, OtherTypesThanTestOutputAreStrongByTheirExitStatus) {

@@ -10,12 +10,13 @@
 #include "cli/connect/upload.hpp"
 #include "cli/exec/git.hpp"
 #include "cli/exec/report_file.hpp"
+#include "cli/exec/scrub.hpp"
+#include "cli/exec/test_changes.hpp"
 #include "cli/show/hints.hpp"
 
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t changed_tests_max = 100;
 constexpr std::size_t open_runs_max = 1000;  // runs searched for a task
 
 Result<bool> has_open_task(Session& session, const std::string& run_id, const std::string& task_id) {
@@ -90,8 +91,11 @@ Result<bool> record_evidence(Session& session, const EvidenceRequest& request, c
   if (!request.task.empty()) params.member("task_id", request.task);
   if (!request.reports.empty()) RETURN_IF_ERROR(add_reports(session, request, run_id, step_id, params));
   const std::string base = commit_of(task_tree);
-  const std::vector<std::string> changed = changed_tests(folder, base.empty() ? "HEAD" : base, changed_tests_max);
-  if (!changed.empty()) params.member("tests_changed", changed);
+  TestChanges changes = test_changes(folder, base.empty() ? "HEAD" : base);
+  if (!changes.paths.empty()) params.member("tests_changed", changes.paths);
+  if (request.scrub) scrub_text(changes.lines);
+  if (!changes.lines.empty()) params.member("tests_diff", changes.lines);
+  if (!changes.skips.empty()) params.member("skips_added", changes.skips);
   if (!request.reason.empty()) params.member("tests_changed_reason", request.reason);
   RETURN_IF_ERROR(write_terms(params, request.terms));
   // The idempotency key makes a retry after a lost reply safe.

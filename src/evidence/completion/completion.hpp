@@ -52,6 +52,8 @@ struct Command {
   std::optional<Time> report_newest_at;    // that of the newest
   std::vector<std::string> tests_changed;  // paths of tests and their configuration that changed since the task began
   std::string tests_changed_reason;
+  std::string tests_diff;                  // the changed lines of these tests
+  std::vector<std::string> skips_added;    // other paths that gained lines which skip tests since the task began
   std::string isolation;                   // isolation that its sandbox reached; empty: none
   std::string coder_isolation;             // for the tester of a blind workflow: that of the coder; otherwise empty
   bool workflow_part = false;              // a step of a blind workflow before the comparison

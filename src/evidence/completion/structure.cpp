@@ -9,6 +9,7 @@
 #include "evidence/completion/checks.hpp"
 #include "evidence/completion/diff.hpp"
 #include "evidence/completion/text/blanks.hpp"
+#include "evidence/completion/text/likeness.hpp"
 #include "evidence/completion/text/words.hpp"
 #include "evidence/reports/tally.hpp"
 
@@ -18,6 +19,7 @@ namespace {
 constexpr std::int64_t skipped_per_run_max = 4;  // skipped tests for each test that ran; above it the run shows little
 constexpr std::size_t test_lines_of_run = 3;
 constexpr std::size_t reason_words_min = 2;
+constexpr std::size_t diff_bytes_shown = 600;
 
 using reports::Counts;
 using reports::Report;
@@ -37,11 +39,16 @@ bool is_reason(std::string_view text) {
   constexpr std::uint32_t names_nothing = stop_word | work_verb | praise | test_word | preposition | blank |
                                           soft_blank | deed | hedge | future | result_name | weakening;
   std::size_t words = 0, specific = 0;
+  Likeness likeness;
   each_word(text, [&](std::string_view word) {
     ++words;
+    if (classes_of(word) == 0)
+      add_word(likeness, word);
+    else if (word.size() >= judged_word_letters_min)
+      likeness.letters += word.size();
     if (word.size() >= 3 && (classes_of(word) & names_nothing) == 0 && !is_excuse(word)) ++specific;
   });
-  return words >= reason_words_min && specific > 0;
+  return words >= reason_words_min && specific > 0 && !is_mash(likeness);
 }
 
 // The digest of a tree is "git:<commit> [v2 ]sha256:<digest of its files>"; only the second part is compared, because a
@@ -107,6 +114,9 @@ class Structure {
 
   // The evidence is not strong for this reason, which blocks only under the strict policy.
   void weaken(Code code, std::string text) {
+    const auto& allowed = case_.policy.allowed;
+    if (std::ranges::find(allowed, row_of(code).name) != allowed.end())
+      return findings_.note(code, id_, text + " Allowed by the policy.");
     findings_.note(code, id_, text);
     if (!exhibit_.weakness) exhibit_.weakness = Weakness{code, std::move(text)};
   }
@@ -146,21 +156,33 @@ class Structure {
     check_report_files(command);
     if (!exhibit_.is_comparison() && !attests_without_command()) check_program(command, kind);
     check_tree(command);
-    if (!command.tests_changed.empty()) {
-      const std::string names =
-          "tests or their configuration changed within the task: " + preview(command.tests_changed.front(), 200) +
-          (command.tests_changed.size() > 1 ? fmt::format(" and {} more", command.tests_changed.size() - 1) : "");
-      const bool reason = is_reason(command.tests_changed_reason);
-      if (reason) {
-        findings_.note(Code::tests_changed, id_,
-                       "Noted: " + names + "; stated reason: " + preview(command.tests_changed_reason, 300));
-      } else {
-        add(Code::tests_changed, "The " + names + "." + ask_reason(command.tests_changed_reason));
-      }
-    }
+    check_changes(command);
     check_missing(command);
     if (command.earlier && command.report)
       check_earlier(*command.earlier, command.report->counts, command.tests_changed_reason);
+  }
+
+  // Tests that changed need a reason, and a person decides whether it is true.
+  void check_changes(const Command& command) {
+    if (!command.tests_changed.empty()) {
+      const std::string names = "tests or their configuration changed within the task: " + named(command.tests_changed);
+      const std::string lines =
+          command.tests_diff.empty() ? "" : " Changed lines: " + preview(command.tests_diff, diff_bytes_shown);
+      if (is_reason(command.tests_changed_reason)) {
+        weaken(Code::tests_changed, "Weak evidence: " + names + ". Stated reason: \"" +
+                                        preview(command.tests_changed_reason, 300) + "\"." + lines);
+      } else {
+        add(Code::tests_changed, "The " + names + "." + ask_reason(command.tests_changed_reason) + lines);
+      }
+    }
+    if (!command.skips_added.empty())
+      weaken(Code::skips_added,
+             "Weak evidence: lines that skip tests were added within the task: " + named(command.skips_added) +
+                 ". Correct the program, and leave the decision about skipped tests to the tests.");
+  }
+
+  static std::string named(const std::vector<std::string>& paths) {
+    return preview(paths.front(), 200) + (paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "");
   }
 
   // A test of an earlier run for the task belongs to the run that completes it.

@@ -73,6 +73,13 @@ void read_end(const json::Value& body, completion::Command& command) {
   if (const json::Value isolation = body["isolation"]) command.isolation = isolation["level"].string_or("none");
 }
 
+void read_changes(const json::Value& value, completion::Command& command) {
+  for (const json::Value path : value["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
+  for (const json::Value path : value["skips_added"]) command.skips_added.push_back(path.string_or(""));
+  command.tests_changed_reason = value["tests_changed_reason"].string_or("");
+  command.tests_diff = value["tests_diff"].string_or("");
+}
+
 Result<reports::Report> read_report_file(Call& call, const store::Run& run, const std::string& artifact_id,
                                          std::size_t& bytes) {
   ASSIGN_OR_RETURN(const store::ArtifactRow row, artifact_of_run(call, run, artifact_id));
@@ -184,6 +191,8 @@ std::string content_json(const completion::Command& command, const std::string& 
   if (command.ran_before > 0) out.member("ran_before", command.ran_before);
   if (!command.tests_changed.empty()) out.member("tests_changed", command.tests_changed);
   if (!command.tests_changed_reason.empty()) out.member("tests_changed_reason", command.tests_changed_reason);
+  if (!command.tests_diff.empty()) out.member("tests_diff", command.tests_diff);
+  if (!command.skips_added.empty()) out.member("skips_added", command.skips_added);
   return std::move(out.end_object()).text();
 }
 
@@ -274,8 +283,7 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
   }
   for (const json::Value file : call.params["reports"]) made.artifacts.push_back(file["artifact_id"].string_or(""));
   if (!call.params["workflow"]) RETURN_IF_ERROR(read_reports(call, run, out, err, command));
-  for (const json::Value path : call.params["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
-  command.tests_changed_reason = call.params["tests_changed_reason"].string_or("");
+  read_changes(call.params, command);
   RETURN_IF_ERROR(look_up_earlier(call, command));
   RETURN_IF_ERROR(look_up_task(call, run, start_id, command));
   std::string tail = tail_of(out.empty() ? err : out);
@@ -345,8 +353,7 @@ completion::Command command_of(const json::Value& content) {
   }
   for (const json::Value name : content["tests_missing"]) command.tests_missing.push_back(name.string_or(""));
   command.ran_before = content["ran_before"].as_int().value_or(0);
-  for (const json::Value path : content["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
-  command.tests_changed_reason = content["tests_changed_reason"].string_or("");
+  read_changes(content, command);
   return command;
 }
 
