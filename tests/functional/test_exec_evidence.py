@@ -288,7 +288,7 @@ class Recorded(EvidenceCase):
 
 
 class Changes(EvidenceCase):
-    """What changed since the task was opened: tests, what configures them, and what skips them."""
+    """Changes since the task was opened: of tests, of what configures them, and of what skips them."""
 
     def assert_weak(self, code: str, *options: str) -> str:
         status, evidence, said = self.exec(*UNITTEST, options=options)
