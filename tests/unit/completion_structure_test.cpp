@@ -535,10 +535,6 @@ TEST(Structure, ATextThatSaysThatItWasCutIsTruncated) {
   EXPECT_EQ(code_of_text("auth tests log 2026-11-26 12:00:01 test_login\n[output truncated]"), "truncated");
 }
 
-TEST(Structure, ANamedRunnerWithoutItsOutputIsNotRun) {
-  EXPECT_TRUE(has_finding(judged(piece_of("I ran pytest for the authentication module and it was green")), "not_run"));
-}
-
 TEST(Structure, AWeakenedTestInTheAgentsOwnWordsIsRefused) {
   EXPECT_EQ(
       code_of_text("Removed the failing assertion in tests/test_auth.py, then 14 tests of 3 files were fine in 2.1s"),

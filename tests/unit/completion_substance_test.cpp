@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "completion_fixture.hpp"
 #include "evidence/completion/text/blanks.hpp"
 #include "evidence/completion/text/facts.hpp"
@@ -78,6 +80,28 @@ TEST(Substance, AClaimWithoutAnObservationIsGeneric) {
     EXPECT_FALSE(judgement.can_complete) << text;
     EXPECT_NE(judgement.reason.find("insufficient detail"), std::string::npos) << text << ": " << judgement.reason;
   }
+}
+
+TEST(Substance, ATerseTextWithAFactOrAWordOfItsOwnCompletesATask) {
+  for (const auto& [task, text, type] : std::initializer_list<std::array<const char*, 3>>{
+           {"Make the tests pass", "12 passed", "test_output"},
+           {"Make the tests pass", "10 passed in 0.31s", "test_output"},
+           {"Make the tests pass", "All tests passed: 10/10", "test_output"},
+           {"Get the design approved", "Design approved by architect", "design_review"},
+           {"Write a page about the installation", "Wrote the page docs/install.md about the installation", "document"},
+           {"Write a page about the installation", "The installation page explains the proxy settings now",
+            "document"}}) {
+    const Judgement judgement = judged(task_of(task), {piece_of(text, type)});
+    EXPECT_TRUE(judgement.can_complete) << text << ": " << judgement.reason;
+    EXPECT_FALSE(judgement.evidence_status[0].strong) << text;
+    EXPECT_FALSE(judged(task_of(task), {piece_of(text, type)}, strict_policy()).can_complete) << text;
+  }
+}
+
+TEST(Substance, AnOpenItemAndASlotArePlaceholders) {
+  EXPECT_EQ(code_of_text("- [ ] authentication tests run\n- [ ] login checked"), "placeholder");
+  EXPECT_EQ(code_of_text("Authentication: {{ passed }} passed, {{ failed }} failed"), "placeholder");
+  EXPECT_EQ(code_of_text("Authentication: %d passed, %d failed"), "placeholder");
 }
 
 TEST(Substance, LongPraiseIsAsGenericAsShortPraise) {

@@ -31,7 +31,6 @@ enum class Code : std::uint8_t {
   empty,
   placeholder,
   generic,
-  insufficient,
   keyboard_mash,
   padded,
   filler,

@@ -26,7 +26,6 @@ constexpr std::array rows{
     CodeRow{Code::empty, "substance", "empty", V::fail, true, ""},
     CodeRow{Code::placeholder, "substance", "placeholder", V::weak, true, ""},
     CodeRow{Code::generic, "substance", "generic", V::weak, true, ""},
-    CodeRow{Code::insufficient, "substance", "insufficient", V::weak, true, ""},
     CodeRow{Code::keyboard_mash, "substance", "keyboard_mash", V::fail, true, ""},
     CodeRow{Code::padded, "substance", "padded", V::weak, true, ""},
     CodeRow{Code::filler, "substance", "filler", V::fail, true, ""},
@@ -143,11 +142,20 @@ int rank_of(Verdict verdict) {
   return 3;
 }
 
-// Only a recorded command completes a task under the strict policy.
+// Only a recorded command completes a task under the strict policy, or if the policy refuses texts.
 void demand_strength(const Case& c, Findings& findings) {
-  if (!c.policy.strict || !c.task.requires_evidence || c.pieces.empty()) return;
-  const bool strong =
-      std::any_of(c.exhibits.begin(), c.exhibits.end(), [](const Exhibit& exhibit) { return exhibit.strong; });
+  if (!c.task.requires_evidence || c.pieces.empty()) return;
+  if (!c.policy.strict) {
+    if (c.policy.text == TextRule::refuse && std::ranges::none_of(c.exhibits, &Exhibit::recorded))
+      findings.add(Code::self_reported, "",
+                   "Weak evidence: the policy accepts no text without a recorded command. Record one with " +
+                       exec_line(c.task) + ".");
+    return;
+  }
+  const bool strong = std::ranges::any_of(c.exhibits, [&](const Exhibit& exhibit) {
+    const bool accepted = c.policy.text == TextRule::accept && !exhibit.recorded();
+    return exhibit.strong || (accepted && !findings.blocked(exhibit.piece->evidence_id));
+  });
   if (strong) return;
   const auto weak = std::find_if(c.exhibits.begin(), c.exhibits.end(),
                                  [](const Exhibit& exhibit) { return exhibit.weakness.has_value(); });

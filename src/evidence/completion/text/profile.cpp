@@ -48,12 +48,6 @@ void take_cover(Profile& profile, const Term& term) {
 }
 
 // Runners that also build, install and list, so that their name alone does not imply tests.
-bool builds_too(std::string_view word) {
-  for (const std::string_view tool : {"cargo", "npm", "yarn", "pnpm", "mvn", "maven", "gradle"}) {
-    if (word == tool) return true;
-  }
-  return false;
-}
 
 class Profiler {
  public:
@@ -304,10 +298,10 @@ class Profiler {
   void first_time(std::string_view word, std::uint32_t classes) {
     ++profile_.distinct;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin_distinct;
-    if ((classes & runner_name) != 0 && !builds_too(word)) profile_.runner_named = true;
     if (classes == 0 && !typed_) add_word(profile_.likeness, word);
     if (classes != 0 && word.size() >= judged_word_letters_min) profile_.likeness.letters += word.size();
-    if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++profile_.specific;
+    const bool symbol = word.starts_with("\xF0\x9F") || word.starts_with("\xE2");  // emoji, check marks, arrows
+    if ((classes & says_nothing) == 0 && word.size() >= 3 && !symbol && !task_.has(word)) ++profile_.specific;
   }
 
   void count_other(std::string_view word, std::uint32_t& known) {

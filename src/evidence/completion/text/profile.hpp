@@ -34,9 +34,8 @@ struct Profile {
   std::size_t status_lines = 0;  // "test_x ... ok", "PASSED tests/x.py::y", "ok 3 - z"
   std::size_t repeated_lines = 0;
   std::size_t names_of_tests = 0;  // distinct identifiers in status lines
-  bool runner_named = false;
-  bool edited_after = false;  // "after that run I rewrote the cache"
-  bool weakened = false;      // "removed the failing assertion"
+  bool edited_after = false;       // "after that run I rewrote the cache"
+  bool weakened = false;           // "removed the failing assertion"
   Likeness likeness;
   std::vector<bool> covered;           // by index of the task's terms: the text names the term
   std::vector<bool> covered_by_names;  // by index: an identifier, a path or a line of a test names the term
