@@ -73,9 +73,8 @@ TEST(Substance, NoneIsAnOrdinaryValueInAToolsHeader) {
 }
 
 TEST(Substance, AClaimWithoutAnObservationIsGeneric) {
-  for (const char* text :
-       {"done", "ok", "All tests passed", "Works fine", "LGTM", "Completed successfully",
-        "Authentication module implemented and tested. Everything works.", "100% of all tests passed"}) {
+  for (const char* text : {"done", "ok", "All tests passed", "Works fine", "LGTM", "Completed successfully",
+                           "Authentication module implemented and tested. Everything works."}) {
     const Judgement judgement = judged(piece_of(text));
     EXPECT_FALSE(judgement.can_complete) << text;
     EXPECT_NE(judgement.reason.find("insufficient detail"), std::string::npos) << text << ": " << judgement.reason;
@@ -154,12 +153,6 @@ TEST(Substance, FillerLatinIsFound) {
   EXPECT_EQ(
       code_of_text("Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor 12 passed in 0.4s"),
       "filler");
-}
-
-TEST(Substance, AnExpectationIsNoCheck) {
-  EXPECT_EQ(code_of_text("I changed auth.py line 40 and this should fix the login, I could not run the tests."),
-            "unchecked");
-  EXPECT_EQ(code_of_text("Edited src/auth/login.py line 40; tests not run yet."), "unchecked");
 }
 
 TEST(Substance, AReviewInProseHasSubstanceByWhatItObserved) {
@@ -274,11 +267,6 @@ TEST(Substance, ACleanLinterHasLittleToPrint) {
   EXPECT_EQ(code("gofmt -l queue: nothing listed"), "");
   EXPECT_EQ(code("No issues found."), "generic");
   EXPECT_EQ(code("All good."), "generic");
-}
-
-TEST(Substance, WorkThatWentOnAfterTheRunIsUnchecked) {
-  EXPECT_EQ(code_of_text("tests/test_auth.py: 3 passed in 0.01s. After that run I rewrote the login."), "unchecked");
-  EXPECT_EQ(code_of_text("tests/test_auth.py: 3 passed in 0.01s after I rewrote the login."), "");
 }
 
 TEST(Substance, AReviewMaySayWhatTheWorkShouldBe) {

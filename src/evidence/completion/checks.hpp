@@ -34,7 +34,6 @@ enum class Code : std::uint8_t {
   keyboard_mash,
   padded,
   filler,
-  unchecked,
   markup,
   sql,
   lookup,

@@ -29,7 +29,6 @@ constexpr std::array rows{
     CodeRow{Code::keyboard_mash, "substance", "keyboard_mash", V::fail, true, ""},
     CodeRow{Code::padded, "substance", "padded", V::weak, true, ""},
     CodeRow{Code::filler, "substance", "filler", V::fail, true, ""},
-    CodeRow{Code::unchecked, "substance", "unchecked", V::weak, true, ""},
     CodeRow{Code::markup, "injection", "markup", V::fail, true, ""},
     CodeRow{Code::sql, "injection", "sql", V::fail, true, ""},
     CodeRow{Code::lookup, "injection", "lookup", V::fail, true, ""},

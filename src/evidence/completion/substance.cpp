@@ -10,7 +10,6 @@ namespace muniment::evidence::completion {
 namespace {
 
 constexpr std::size_t half_facts_min = 3;
-constexpr std::size_t half_facts_of_one = 2;     // "12 passed", a path, a time
 constexpr std::size_t half_facts_per_blank = 6;  // half facts that outweigh one blank
 constexpr std::size_t half_facts_per_blank_result = 24;
 constexpr std::size_t pseudo_latin_distinct_min = 4;
@@ -53,13 +52,6 @@ std::optional<std::pair<Code, std::string>> fault_of_blanks(const Profile& profi
                                  "real output."));
   }
   return std::nullopt;
-}
-
-// Returns whether the text is a review, in which "should" states a demand and not an uncertain outcome.
-bool is_review(const Exhibit& exhibit) {
-  std::uint32_t classes = 0;
-  each_word(exhibit.piece->type, [&](std::string_view word) { classes |= classes_of(word); });
-  return (classes & review_word) != 0;
 }
 
 // Returns whether each line is a heading of Markdown, without a text below it.
@@ -108,21 +100,7 @@ std::optional<std::pair<Code, std::string>> fault_of(const Case& c, const Exhibi
         std::string("Weak or placeholder evidence: the text repeats itself and adds nothing. Record the real output."));
   }
   const std::size_t half_facts = profile.half_facts + (exhibit.structured ? exhibit.outcome.half_facts : 0);
-  const bool remarks = is_review(exhibit) && half_facts >= half_facts_min;
-  const bool unsure =
-      !remarks && profile.hedges + profile.promises > 0 && (profile.hedges + profile.promises) * 3 >= profile.sentences;
-  if (unsure && half_facts < half_facts_min * 4 && exhibit.summary.test_lines == 0) {
-    return std::pair(
-        Code::unchecked,
-        std::string("Weak evidence: insufficient detail. The text expects an outcome (should, will, not yet "
-                    "run), but shows none. Run the check and record its output."));
-  }
-  if (profile.edited_after && !is_review(exhibit)) {
-    return std::pair(Code::unchecked,
-                     std::string("Weak evidence: the text states that work continued after the check. Run "
-                                 "the check again and record its output."));
-  }
-  if (has_headings_only(exhibit.text) || (profile.specific == 0 && half_facts < half_facts_of_one)) {
+  if (has_headings_only(exhibit.text) || (profile.specific == 0 && half_facts == 0)) {
     return std::pair(
         Code::generic,
         "Weak or placeholder evidence: insufficient detail. The text has no word of its own. Record the output (" +
