@@ -42,6 +42,9 @@ inline constexpr std::size_t evidence_depends_on_max = 16;    // direct dependen
 inline constexpr std::size_t evidence_dependencies_max = 64;  // all dependencies that a check of one piece reads
 inline constexpr std::size_t evidence_dependencies_request_max = 256;  // distinct dependencies that a request reads
 inline constexpr std::size_t evidence_dependency_depth_max = 16;       // longest chain that a check follows
+inline constexpr std::size_t reports_max = 200;                        // report files of a command
+inline constexpr std::size_t reports_bytes_max = 64 << 20;             // their bytes together
+inline constexpr std::int64_t file_time_tick_micros = 10'000;  // by which the time of a file's change may be too early
 
 // Blind workflows (docs/evidence.md).
 inline constexpr std::size_t workflow_files_max = 64;   // files of the specification, and golden files

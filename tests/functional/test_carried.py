@@ -68,7 +68,7 @@ class Files(RestingCase):
         self.call("command.end", run_id=run_id, command_id=command, exit_code=0, stdout={"artifact_id": self.put(run_id, "1 passed in 0.1s")},
                   stderr={"artifact_id": self.put(run_id, "a warning")})
         report = self.put(run_id, '<testsuite tests="1" failures="0"><testcase name="test_parser_nested_quotes"/></testsuite>')
-        evidence = self.call("evidence.record", run_id=run_id, type="test_output", command_id=command, report={"artifact_id": report})["evidence_id"]
+        evidence = self.call("evidence.record", run_id=run_id, type="test_output", command_id=command, reports=[{"artifact_id": report}])["evidence_id"]
         return run_id, evidence, self.artifacts_of(evidence)
 
     def test_a_command_rests_on_its_output_and_its_report(self) -> None:

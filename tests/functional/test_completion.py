@@ -57,7 +57,7 @@ class GateCase(DaemonCase):
         return started["command_id"]
 
     def recorded(self, *argv: str, type: str = "test_output", **more: Any) -> dict[str, Any]:
-        told = {name: more.pop(name) for name in ("tests_changed", "tests_changed_reason", "report", "task_id") if name in more}
+        told = {name: more.pop(name) for name in ("tests_changed", "tests_changed_reason", "reports", "task_id") if name in more}
         return self.call("evidence.record", run_id=self.run_id, type=type, command_id=self.command(*argv, **more), **told)
 
     def assert_refused(self, answer: dict[str, Any], code: str) -> None:

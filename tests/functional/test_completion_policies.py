@@ -33,7 +33,7 @@ class Policies(GateCase):
             script.chmod(0o755)
         policy = folder / "completion.toml"
         policy.write_text(f'[task.review]\nvalidators = ["approval"]\n[task.hasty]\nat_least_seconds = 3600\n'
-                          f'[task.checked]\nother_actor = true\n[task.local]\nsame_run = true\n[task.guarded]\nstrict = true\n[task.broken]\nvalidators = ["broken"]\n'
+                          f'[task.checked]\nother_actor = true\n[task.local]\nsame_run = true\n[task.guarded]\nstrict = true\n[task.proven]\ntext = "refuse"\n[task.broken]\nvalidators = ["broken"]\n'
                           f'[task.wordy]\nvalidators = ["wordy"]\n[task.hanging]\nvalidators = ["hanging"]\n'
                           f'[validator.wordy]\ncommand = ["{wordy}"]\n[validator.hanging]\ncommand = ["{hanging}"]\nlimit_ms = 600000\n'
                           f'[validator.approval]\ncommand = ["{validator}"]\n[validator.broken]\ncommand = ["/bin/false"]\n')
@@ -47,6 +47,13 @@ class Policies(GateCase):
         self.assert_refused(answer, "validator_refused")
         self.assertIn("the review approves nothing", answer["reason"])
         self.assertTrue(self.complete(task, self.evidence(REVIEW + " It is approved.", type="review"))["completed"])
+
+    def test_a_policy_that_refuses_texts_demands_a_command(self) -> None:
+        task = self.open("Make the login tests pass", type="proven", requires_evidence=False)
+        self.assert_refused(self.complete(task, self.evidence("12 passed in 0.31s")), "self_reported")
+        self.assertFalse(self.complete(task)["completed"])
+        made = self.recorded("pytest", "-q")
+        self.assertTrue(self.complete(task, made["evidence_id"])["completed"])
 
     def test_a_validator_that_fails_is_no_consent(self) -> None:
         answer = self.complete(self.open("Review the login module", type="broken"), self.evidence(REVIEW + " Seen by two.", type="review"))

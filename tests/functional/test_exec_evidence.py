@@ -170,7 +170,7 @@ class Recorded(EvidenceCase):
     def test_a_report_that_is_no_regular_file(self) -> None:
         os.mkfifo(self.folder / "pipe")
         (self.folder / "zero.xml").symlink_to("/dev/zero")
-        for name in ("pipe", "zero.xml", "."):
+        for name in ("pipe", "zero.xml"):
             with self.subTest(name):
                 self.assertIn("not a regular file", self.refused_report(str(self.folder / name)))
 
@@ -183,7 +183,7 @@ class Recorded(EvidenceCase):
         stored = self.client.put(self.run_id, report.read_bytes(), mime_type="text/xml")
         command, = (event["event_id"] for event in self.events(types=["command.started"]))
         with self.refused("too_large"):
-            self.call("evidence.record", run_id=self.run_id, type="test_output", command_id=command, report={"artifact_id": stored["artifact_id"]})
+            self.call("evidence.record", run_id=self.run_id, type="test_output", command_id=command, reports=[{"artifact_id": stored["artifact_id"]}])
 
     def test_a_report_of_no_known_format_is_said_with_its_code_once(self) -> None:
         (self.folder / "notes.txt").write_text("notes\n")
@@ -285,6 +285,78 @@ class Recorded(EvidenceCase):
         status, _, said = self.exec(*UNITTEST, task="nothing")
         self.assertEqual(status, 125)
         self.assertIn("task open", said)
+
+
+class Changes(EvidenceCase):
+    """Changes since the task was opened: of tests, of what configures them, and of what skips them."""
+
+    def assert_weak(self, code: str, *options: str) -> str:
+        status, evidence, said = self.exec(*UNITTEST, options=options)
+        self.assertEqual(status, 0, said)
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn(code, done.stdout)
+        return evidence
+
+    def assert_refused(self, *options: str) -> None:
+        status, _, said = self.exec(*UNITTEST, options=options)
+        self.assertEqual((status, "--tests-changed" in said), (1, True), said)
+
+    def assert_strong(self) -> None:
+        status, evidence, said = self.exec(*UNITTEST)
+        self.assertEqual(status, 0, said)
+        done = self.complete(evidence)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_a_test_that_is_added_to_a_file_needs_no_reason(self) -> None:
+        self.open()
+        (self.folder / "test_adder.py").write_text(TESTS + "\n    def test_more(self):\n        self.assertEqual(add(2, 2), 4)\n")
+        self.assert_strong()
+
+    def test_a_line_that_is_added_to_a_test_needs_one(self) -> None:
+        self.open()
+        (self.folder / "test_adder.py").write_text(TESTS.replace("self):\n", "self):\n        return\n", 1))
+        self.assert_refused()
+
+    def test_a_reason_is_weak_and_shows_the_changed_lines(self) -> None:
+        self.open()
+        (self.folder / "test_adder.py").write_text(TESTS.replace("add(1, 2), 3", "add(1, 2), add(1, 2)"))
+        self.assert_refused("--tests-changed", "asdf qwer zxcv")
+        evidence = self.assert_weak("tests_changed", "--tests-changed", "the old assertion named the wrong sum of the example")
+        content = self.call("evidence.get", evidence_id=evidence)["evidence"]["content"]
+        self.assertEqual(content["tests_diff"].splitlines(), ["test_adder.py", "-        self.assertEqual(add(1, 2), 3)", "+        self.assertEqual(add(1, 2), add(1, 2))"])
+        self.assertEqual(self.complete(evidence, options=()).returncode, 0)
+
+    def test_a_program_that_always_skipped_is_strong(self) -> None:
+        (self.folder / "slow.py").write_text("import unittest\n\ndef leave_out():\n    raise unittest.SkipTest('slow')\n")
+        self.commit("a program that always skipped")
+        self.open()
+        self.assert_strong()
+
+    def test_a_skip_in_a_changed_or_new_file_is_weak(self) -> None:
+        self.open()
+        (self.folder / "adder.py").write_text("import unittest\n\n\ndef add(a, b):\n    if a == 0:\n        raise unittest.SkipTest('later')\n    return a + b\n")
+        self.assert_weak("skips_added")
+        (self.folder / "adder.py").write_text(GOOD)
+        (self.folder / "later.py").write_text("import unittest\n\n\ndef later():\n    raise unittest.SkipTest('later')\n")
+        self.assert_weak("skips_added")
+
+    def test_configuration_counts_as_tests(self) -> None:
+        names = ("Makefile", "package.json", "setup.cfg", "CMakeLists.txt")
+        for name in names:
+            (self.folder / name).write_text("first: line\nsecond: line\n")
+        self.commit("configuration")
+        self.open()
+        for name in names:
+            with self.subTest(name):
+                (self.folder / name).write_text("first: line\nsecond: other\n")
+                self.assert_refused()
+                (self.folder / name).write_text("first: line\nsecond: line\nthird: line\n")   # a new dependency
+                if name == "Makefile":
+                    self.assert_refused()
+                else:
+                    self.assertEqual(self.exec(*UNITTEST)[0], 0)
+                (self.folder / name).write_text("first: line\nsecond: line\n")
 
 
 class Example(DaemonCase):

@@ -57,6 +57,26 @@ TEST(Policy, EachRuleAboutEvidenceDemandsEvidence) {
     EXPECT_FALSE(demands(rule)) << rule;
 }
 
+TEST(Policy, ATextIsWorthWhatThePolicyStates) {
+  const auto judged_by = [](std::string_view rule, bool strict, std::vector<Piece> pieces) {
+    const auto policies = Policies::parse("[task.default]\ntext = \"" + std::string(rule) + "\"\n");
+    EXPECT_TRUE(policies);
+    return judged(authentication(), std::move(pieces), policies->of_type("", strict));
+  };
+  const Piece text = good_piece();
+  EXPECT_TRUE(judged_by("weak", false, {text}).can_complete);
+  EXPECT_EQ(blocked_by(judged_by("weak", true, {text})), "self_reported");
+  EXPECT_EQ(blocked_by(judged_by("refuse", false, {text})), "self_reported");
+  EXPECT_TRUE(judged_by("accept", true, {text}).can_complete);
+  EXPECT_FALSE(judged_by("accept", true, {piece_of("TODO")}).can_complete);
+  Piece command = recorded_piece();
+  command.evidence_id = "e2";
+  EXPECT_TRUE(judged_by("refuse", false, {command}).can_complete);
+  EXPECT_TRUE(judged_by("refuse", false, {text, command}).can_complete);
+  EXPECT_FALSE(Policies::parse("[task.default]\ntext = \"strong\"\n"));
+  EXPECT_TRUE(Policies::parse("[task.a]\ntext = \"refuse\"\n")->of_type("a").demands_evidence());
+}
+
 TEST(Policy, AnUnknownKeyIsRefusedWithItsLine) {
   EXPECT_NE(error_of("\n\nfresh = 1").find("line 3: fresh"), std::string::npos) << error_of("\n\nfresh = 1");
   EXPECT_NE(error_of("[task.default]\n\nfresh_for = 1").find("line 3: task.default.fresh_for"), std::string::npos);

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "base/limits.hpp"
 #include "completion_fixture.hpp"
 #include "evidence/completion/checks.hpp"
+#include "evidence/completion/diff.hpp"
 #include "evidence/completion/text/summary.hpp"
 
 namespace muniment::evidence::completion {
@@ -159,8 +161,32 @@ TEST(Structure, AReportOlderThanTheCommandIsStale) {
   Piece piece = recorded_piece();
   piece.command->report_modified_at = piece.command->started_at;
   EXPECT_EQ(blocked_by(judged(piece)), "");
-  piece.command->report_modified_at = Time{piece.command->started_at.micros - 1};
+  piece.command->report_modified_at = Time{piece.command->started_at.micros - limits::file_time_tick_micros};
+  EXPECT_EQ(blocked_by(judged(piece)), "");
+  piece.command->report_modified_at = Time{piece.command->started_at.micros - limits::file_time_tick_micros - 1};
   EXPECT_EQ(blocked_by(judged(piece)), "old_report");
+}
+
+TEST(Structure, AReportThatChangedAfterTheCommandIsStale) {
+  Piece piece = recorded_piece();
+  piece.command->report_modified_at = piece.command->report_newest_at = piece.command->ended_at;
+  EXPECT_EQ(blocked_by(judged(piece)), "");
+  piece.command->report_newest_at = Time{piece.command->ended_at.micros + 1};
+  EXPECT_EQ(blocked_by(judged(piece)), "old_report");
+}
+
+TEST(Structure, TheOutputAgreesWithTheReportFiles) {
+  Piece piece = recorded_piece();
+  piece.command->report_files = 1;
+  piece.command->output = reports::Counts{3, 3, 0, 0};
+  EXPECT_TRUE(judged(piece).evidence_status[0].strong);
+  piece.command->output = reports::Counts{3, 2, 1, 0};
+  EXPECT_EQ(blocked_by(judged(piece)), "output_disagrees");
+  piece.command->output = reports::Counts{5, 5, 0, 0};
+  EXPECT_EQ(blocked_by(judged(piece)), "");
+  EXPECT_EQ(blocked_by(judged(authentication(), {piece}, strict_policy())), "output_disagrees");
+  piece.command->output = reports::Counts{2, 2, 0, 0};
+  EXPECT_TRUE(judged(piece).evidence_status[0].strong);
 }
 
 TEST(Structure, ATreeThatChangedAfterTheRunIsStale) {
@@ -271,7 +297,7 @@ TEST(Structure, AMaskedExitWithoutAReportIsInconclusive) {
 }
 
 TEST(Structure, ARunnerWithoutAReportIsAcceptedAndNotStrong) {
-  Piece piece = recorded_piece();
+  Piece piece = recorded({"make", "check"});
   piece.command->report.reset();
   piece.text = "done";
   const Judgement judgement = judged(piece);
@@ -281,12 +307,46 @@ TEST(Structure, ARunnerWithoutAReportIsAcceptedAndNotStrong) {
 }
 
 TEST(Structure, ARunnerWithoutAReportWhoseLastLinesCountPassedTestsIsStrong) {
-  Piece piece = recorded_piece();
+  Piece piece = recorded({"make", "check"});
   piece.command->report.reset();
   piece.text = "tests finished: 12 passed, 2 skipped, in 3.21 seconds";
   EXPECT_TRUE(judged(piece).evidence_status[0].strong);
   piece.text = "tests finished: 12 passed, 1 failed, in 3.21 seconds";
   EXPECT_FALSE(judged(piece).evidence_status[0].strong);
+}
+
+TEST(Structure, ARunnerThatEndsWithCountsDidNotEndWithoutThem) {
+  for (const auto& argv : std::vector<std::vector<std::string>>{
+           {"pytest", "-q"}, {"python3", "-m", "pytest"}, {"npx", "mocha"}, {"go", "test", "-v", "./..."}}) {
+    Piece piece = recorded(argv);
+    piece.command->report.reset();
+    piece.text = "";
+    EXPECT_EQ(blocked_by(judged(piece)), "not_ended") << argv[0];
+    EXPECT_NE(judged(piece).reason.find("exits before its tests end"), std::string::npos);
+    piece.type = "log";
+    EXPECT_EQ(blocked_by(judged(task_of("Make the tests pass"), {piece})), "not_ended") << argv[0];
+  }
+}
+
+TEST(Structure, LinesOfPackagesOfGoShowNoTest) {
+  Piece piece = recorded({"go", "test", "-v", "./..."});
+  piece.command->report = reports::read_report("ok  \texample.org/x\t0.006s\n");
+  EXPECT_EQ(blocked_by(judged(piece)), "zero_tests");
+  piece.command->argv = {"go", "test", "./..."};
+  const Judgement judgement = judged(piece);
+  EXPECT_EQ(blocked_by(judgement), "");
+  EXPECT_FALSE(judgement.evidence_status[0].strong);
+  const Judgement strict = judged(authentication(), {piece}, strict_policy());
+  EXPECT_EQ(blocked_by(strict), "unlisted");
+  EXPECT_NE(strict.reason.find("-v or -json"), std::string::npos) << strict.reason;
+}
+
+TEST(Structure, APackageOfGoWithoutATestBesideOthersIsWeak) {
+  Piece piece = recorded({"go", "test", "-v", "./..."});
+  piece.command->report = reports::read_report(
+      "=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nok  \texample.org/x\t0.006s\nok  \texample.org/y\t0.006s\n");
+  EXPECT_EQ(piece.command->report->counts, (reports::Counts{1, 1, 0, 0}));
+  EXPECT_EQ(blocked_by(judged(authentication(), {piece}, strict_policy())), "unlisted");
 }
 
 TEST(Structure, AProgramWithTheOptionsOfGoogleTestIsARunner) {
@@ -312,6 +372,83 @@ TEST(Structure, ADiffThatSkipsATestOrAssertsNothingWeakensIt) {
   EXPECT_EQ(code_of_text(head + " def test_login():\n-    assert login(1) == 2\n+    assert True\n"), "tests_weakened");
   EXPECT_EQ(code_of_text(head + "-def test_login():\n-    assert login(1) == 2\n+# moved\n"), "tests_weakened");
   EXPECT_EQ(code_of_text(head + " def test_login():\n-    assert login(1) == 2\n+    assert login(1) == 3\n"), "");
+}
+
+// Returns whether the diff of a file with this old text only adds tests. `old` and `added`: lines; the added ones are
+// inserted after the first `at` lines.
+bool adds_only(const std::vector<std::string>& old, std::size_t at, const std::vector<std::string>& added) {
+  std::string diff = "diff --git a/t b/t\n--- a/t\n+++ b/t\n@@ -1,9 +1,9 @@\n", text;
+  for (std::size_t i = 0; i <= old.size(); ++i) {
+    if (i == at) {
+      for (const std::string& line : added) diff += "+" + line + "\n";
+    }
+    if (i < old.size()) diff += " " + old[i] + "\n", text += old[i] + "\n";
+  }
+  return only_adds_tests(diff, text);
+}
+
+const std::vector<std::string> python_tests{
+    "from calc import add",     "", "def test_add():", "    assert add(1, 2) == 3", "", "", "def test_zero():",
+    "    assert add(0, 0) == 0"};
+
+TEST(Structure, AnAddedTestIsAnAddition) {
+  EXPECT_TRUE(
+      adds_only(python_tests, 8, {"", "", "def test_more():", "    value = add(2, 2)", "    assert value == 4"}));
+  EXPECT_TRUE(adds_only(python_tests, 5, {"", "def test_more():", "    assert add(2, 2) == 4", ""}));
+  EXPECT_TRUE(adds_only(python_tests, 1, {"from calc import double"}));
+  EXPECT_TRUE(adds_only({"TEST(Sum, Adds) {", "  EXPECT_EQ(sum(1, 2), 3);", "}"}, 3,
+                        {"", "TEST(Sum, Exits) {", "  EXPECT_EQ(exit(sum(0, 0)), 0);", "}"}));
+  EXPECT_TRUE(adds_only({"describe('sum', () => {", "  it('adds', () => {", "    expect(1).toBe(1);", "  });", "});"},
+                        4, {"  it('more', () => {", "    expect(2).toBe(2);", "  });"}));
+}
+
+TEST(Structure, AnAdditionThatCanWeakenTestsIsAChange) {
+  EXPECT_FALSE(adds_only(python_tests, 3, {"    return"}));
+  EXPECT_FALSE(adds_only(python_tests, 3, {"    pass", "", "def unused():"}));  // takes the assertion
+  EXPECT_FALSE(adds_only(python_tests, 2, {"@pytest.mark.skip"}));
+  EXPECT_FALSE(adds_only(python_tests, 2, {"@quiet"}));
+  EXPECT_FALSE(adds_only(python_tests, 8, {"", "def test_add():", "    assert True"}));  // replaces the test
+  EXPECT_FALSE(adds_only(python_tests, 1, {"from stub import add"}));
+  EXPECT_FALSE(adds_only(python_tests, 8, {"", "def test_more():", "    pass", "add = max"}));
+  EXPECT_FALSE(adds_only(python_tests, 8, {"", "@pytest.fixture(autouse=True)", "def quiet():", "    pass"}));
+  EXPECT_FALSE(adds_only(python_tests, 8, {"", "def pytest_runtest_call(item):", "    pass"}));
+  EXPECT_FALSE(adds_only({"TEST(A, B) {", "  EXPECT_EQ(1, 2);", "}"}, 0, {"#define EXPECT_EQ(a, b)"}));
+  EXPECT_FALSE(
+      only_adds_tests("diff --git a/t b/t\n@@ -1 +1 @@\n-assert a\n+def test_b():\n+    pass\n", "assert a\n"));
+  EXPECT_FALSE(only_adds_tests("Binary files a/t and b/t differ\n", ""));
+}
+
+TEST(Structure, NamesThatSkipTestsAreToldFromOthers) {
+  for (const char* line :
+       {"    import pytest; pytest.skip(\"later\")", "raise unittest.SkipTest('x')", "\tt.Skip()", "xit('adds')"})
+    EXPECT_TRUE(skips_tests(line)) << line;
+  for (const char* line : {"items.skip(3)", "std::exit(0)", "list.stream().skip(1)", "first.Skip(2)"})
+    EXPECT_FALSE(skips_tests(line)) << line;
+}
+
+TEST(Structure, AReasonForChangedTestsIsNoMashAndIsNotStrong) {
+  Piece piece = recorded_piece();
+  piece.command->tests_changed = {"tests/test_auth.py"};
+  piece.command->tests_changed_reason = "asdf qwer zxcv";
+  piece.command->tests_diff = "tests/test_auth.py\n-assert login(1) == 2\n+assert login(1)\n";
+  EXPECT_EQ(blocked_by(judged(piece)), "tests_changed");
+  piece.command->tests_changed_reason = "login returns the session and no longer its number";
+  EXPECT_TRUE(judged(piece).can_complete);
+  const Judgement strict = judged(authentication(), {piece}, strict_policy());
+  EXPECT_EQ(blocked_by(strict), "tests_changed");
+  EXPECT_NE(strict.reason.find("-assert login(1) == 2"), std::string::npos) << strict.reason;
+  Policy policy = strict_policy();
+  policy.allowed = {"tests_changed"};
+  EXPECT_TRUE(judged(authentication(), {piece}, policy).can_complete);
+}
+
+TEST(Structure, AProgramThatGainedASkipIsWeak) {
+  Piece piece = recorded_piece();
+  piece.command->skips_added = {"src/calc.py"};
+  EXPECT_TRUE(judged(piece).can_complete);
+  const Judgement strict = judged(authentication(), {piece}, strict_policy());
+  EXPECT_EQ(blocked_by(strict), "skips_added");
+  EXPECT_NE(strict.reason.find("src/calc.py"), std::string::npos);
 }
 
 TEST(Structure, OtherTypesThanTestOutputAreStrongByTheirExitStatus) {
@@ -347,7 +484,8 @@ TEST(Structure, ALogOfAnotherCommandCompletesNoTaskOfTestsUnderTheStrictPolicy) 
 }
 
 TEST(Structure, ARunOfTestsCompletesATaskOfTestsUnderTheStrictPolicyWhateverItsType) {
-  Piece reported = recorded_piece(), counted = recorded_log({"pytest"}, "tests/test_login.py: 12 passed in 3.21s");
+  Piece reported = recorded_piece(),
+        counted = recorded_log({"make", "check"}, "tests/test_login.py: 12 passed in 3.21s");
   reported.command->argv = {"pytest"};
   for (const char* type : {"test_output", "log"}) {
     reported.type = counted.type = type;
@@ -395,10 +533,6 @@ TEST(Structure, AListOfTestsWithoutASummaryIsTruncated) {
 
 TEST(Structure, ATextThatSaysThatItWasCutIsTruncated) {
   EXPECT_EQ(code_of_text("auth tests log 2026-11-26 12:00:01 test_login\n[output truncated]"), "truncated");
-}
-
-TEST(Structure, ANamedRunnerWithoutItsOutputIsNotRun) {
-  EXPECT_TRUE(has_finding(judged(piece_of("I ran pytest for the authentication module and it was green")), "not_run"));
 }
 
 TEST(Structure, AWeakenedTestInTheAgentsOwnWordsIsRefused) {

@@ -35,6 +35,8 @@ std::string json_of(const Report& report) {
   writer.member("listed", report.listed).member("analysis", report.analysis);
   writer.raw_member("counts", json_of(report.counts));
   if (report.summary) writer.raw_member("summary", json_of(*report.summary));
+  if (report.deselected > 0) writer.member("deselected", report.deselected);
+  if (report.packages > 0) writer.member("packages", report.packages);
   writer.member("failures", report.failures).member("problem", report.problem).end_object();
   return std::move(writer).text() + "\n";
 }
@@ -70,7 +72,11 @@ TEST(GoldenReports, ADamagedOneIsNeverACleanOne) {
 TEST(GoldenReports, EveryFormatHasOne) {
   std::vector<std::string> missing;
   for (const Format& format : formats()) missing.emplace_back(format.name);
-  for (const std::string& name : golden_names()) std::erase(missing, read_golden(name).format);
+  for (const std::string& name : golden_names()) {
+    const std::string text = golden_report(name);
+    const auto reader = std::ranges::find_if(formats(), [&](const Format& format) { return format.recognises(text); });
+    if (reader != formats().end()) std::erase(missing, reader->name);
+  }
   EXPECT_TRUE(missing.empty()) << missing.front();
 }
 

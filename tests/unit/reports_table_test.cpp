@@ -145,5 +145,16 @@ TEST(ReportTable, CountsThatDoNotAddUpAreAProblem) {
   EXPECT_EQ(report.problem, "the summary does not add up: 5 tests: 3 passed, 0 failed, 1 skipped");
 }
 
+TEST(Reports, ThePassedTestsAreNamed) {
+  for (const char* name :
+       {"go_verbose.txt", "go_events.json", "cargo_passed.txt", "ctest_passed.txt", "junit_pytest_passed.xml",
+        "gtest.xml", "gtest.json", "console_gtest_passed.txt", "pytest_verbose.txt"}) {
+    const Report report = read_golden(name);
+    EXPECT_TRUE(names_passes(report)) << name << ": " << report.passes.size();
+  }
+  EXPECT_FALSE(names_passes(read_golden("cargo_quiet.txt")));
+  EXPECT_FALSE(names_passes(read_golden("go_packages.txt")));
+}
+
 }  // namespace
 }  // namespace muniment::evidence::reports

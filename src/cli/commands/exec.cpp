@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/exec/child_command.hpp"
@@ -42,7 +43,10 @@ void declare_exec(CLI::App& command, ExecOptions& options) {
   command.add_flag("--scrub", options.scrub, "Replace obvious secrets in the recorded output and report only");
   command.add_option("--evidence", options.evidence.type, "Record the command as evidence of this type (test_output)");
   command.add_option("--task", options.evidence.task, "Task of the run that the evidence supports");
-  command.add_option("--report", options.evidence.report, "Report file written by the command (default: its output)");
+  command
+      .add_option("--report", options.evidence.reports,
+                  "Report file, folder or pattern of the command; repeatable (default: its output)")
+      ->allow_extra_args(false);
   command.add_option("--tests-changed", options.evidence.reason, "Reason for test changes within the task");
   declare_terms(command, options.evidence.terms);
   command.footer(
@@ -73,6 +77,7 @@ class Recording {
       task_opened_at_ = task.opened_at;
     }
     ASSIGN_OR_RETURN(const std::string params, start_params());
+    started_ = Clock().now();
     ASSIGN_OR_RETURN(const Message answer, session_.call("command.start", params));
     command_id_ = answer.result()["command_id"].string_or("");
     ::setenv("MUNIMENT_RUN", run_id_.c_str(), 1);  // events recorded by the command join this run
@@ -100,6 +105,7 @@ class Recording {
     if (options_.evidence.type.empty()) return true;
     EvidenceRequest request = options_.evidence;
     request.scrub = options_.scrub;
+    request.started = started_;
     return record_evidence(session_, request, run_id_, options_.step, command_id_, folder_, task_tree_);
   }
 
@@ -129,7 +135,7 @@ class Recording {
 
   Status check_evidence_options() const {
     const EvidenceRequest& asked = options_.evidence;
-    if (asked.type.empty() && (!asked.task.empty() || !asked.report.empty() || asked.terms.any()))
+    if (asked.type.empty() && (!asked.task.empty() || !asked.reports.empty() || asked.terms.any()))
       return Error(Errc::invalid_argument,
                    "--task, --report, --expires-in and --depends-on require --evidence. Add the type: --evidence "
                    "test_output");
@@ -221,6 +227,7 @@ class Recording {
   std::string command_id_;
   std::string task_tree_;  // digest of the working tree when the task was opened
   std::optional<Time> task_opened_at_;
+  Time started_{};         // before the start of the command
   std::string_view recording_ = end_of_command;
   bool own_run_ = false;
   std::size_t scrubbed_ = 0;  // number of secrets replaced in the output

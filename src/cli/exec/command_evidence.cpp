@@ -9,12 +9,13 @@
 #include "cli/connect/upload.hpp"
 #include "cli/exec/git.hpp"
 #include "cli/exec/report_file.hpp"
+#include "cli/exec/scrub.hpp"
+#include "cli/exec/test_changes.hpp"
 #include "cli/show/hints.hpp"
 
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t changed_tests_max = 100;
 constexpr std::size_t open_runs_max = 1000;  // runs searched for a task
 
 Result<bool> has_open_task(Session& session, const std::string& run_id, const std::string& task_id) {
@@ -24,15 +25,20 @@ Result<bool> has_open_task(Session& session, const std::string& run_id, const st
   return answer.result()["tasks"].size() > 0;
 }
 
-// Stores the report file in the run. Errors: those of open_report.
-Status add_report(Session& session, const EvidenceRequest& request, const std::string& run_id,
-                  const std::string& step_id, json::Writer& params) {
-  ASSIGN_OR_RETURN(const ReportFile report, open_report(request.report, request.scrub));
+// Stores the report files in the run. Errors: those of open_reports.
+Status add_reports(Session& session, const EvidenceRequest& request, const std::string& run_id,
+                   const std::string& step_id, json::Writer& params) {
+  ASSIGN_OR_RETURN(const std::vector<ReportFile> reports,
+                   open_reports(request.reports, request.started, request.scrub));
   ASSIGN_OR_RETURN(Client* const client, session.client());
-  const Upload upload{run_id, step_id, mime_type_of(request.report), R"({"what":"report"})"};
-  ASSIGN_OR_RETURN(const Message answer, put_open_file(*client, upload, report.file.get()));
-  params.key("report").begin_object().member("artifact_id", answer.result()["artifact_id"].string_or(""));
-  params.member("modified_at", format_time(report.modified_at)).end_object();
+  params.key("reports").begin_array();
+  for (const ReportFile& report : reports) {
+    const Upload upload{run_id, step_id, mime_type_of(report.path), R"({"what":"report"})"};
+    ASSIGN_OR_RETURN(const Message answer, put_open_file(*client, upload, report.file.get()));
+    params.begin_object().member("artifact_id", answer.result()["artifact_id"].string_or(""));
+    params.member("modified_at", format_time(report.changed_at)).end_object();
+  }
+  params.end_array();
   return success();
 }
 
@@ -83,10 +89,13 @@ Result<bool> record_evidence(Session& session, const EvidenceRequest& request, c
   params.begin_object().member("run_id", run_id).member("type", request.type).member("command_id", command_id);
   if (!step_id.empty()) params.member("step_id", step_id);
   if (!request.task.empty()) params.member("task_id", request.task);
-  if (!request.report.empty()) RETURN_IF_ERROR(add_report(session, request, run_id, step_id, params));
+  if (!request.reports.empty()) RETURN_IF_ERROR(add_reports(session, request, run_id, step_id, params));
   const std::string base = commit_of(task_tree);
-  const std::vector<std::string> changed = changed_tests(folder, base.empty() ? "HEAD" : base, changed_tests_max);
-  if (!changed.empty()) params.member("tests_changed", changed);
+  TestChanges changes = test_changes(folder, base.empty() ? "HEAD" : base);
+  if (!changes.paths.empty()) params.member("tests_changed", changes.paths);
+  if (request.scrub) scrub_text(changes.lines);
+  if (!changes.lines.empty()) params.member("tests_diff", changes.lines);
+  if (!changes.skips.empty()) params.member("skips_added", changes.skips);
   if (!request.reason.empty()) params.member("tests_changed_reason", request.reason);
   RETURN_IF_ERROR(write_terms(params, request.terms));
   // The idempotency key makes a retry after a lost reply safe.

@@ -13,12 +13,13 @@
 namespace muniment::cli {
 
 struct EvidenceRequest {
-  std::string type;    // evidence type; empty: no evidence
-  std::string task;    // task that the evidence supports; empty: none
-  std::string report;  // report file of the command; empty: its output is the report
-  std::string reason;  // reason for test changes
+  std::string type;                  // evidence type; empty: no evidence
+  std::string task;                  // task that the evidence supports; empty: none
+  std::vector<std::string> reports;  // report files of the command, folders and patterns; empty: its output
+  std::string reason;                // reason for test changes
   EvidenceTerms terms;
-  bool scrub = false;  // replace obvious secrets in the recorded report
+  bool scrub = false;  // replace obvious secrets in the recorded reports
+  Time started{};      // start of the command: reports that are older are not its own
 };
 
 // Returns the open run with an open task of this id. Errors: not_found if there is none, conflict if there are several.

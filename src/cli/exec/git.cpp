@@ -16,39 +16,6 @@
 namespace muniment::cli {
 namespace {
 
-bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return name.starts_with(word); });
-}
-
-bool contains_any(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
-}
-
-std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-// Files that configure more than tests. A change counts only if a changed line mentions tests.
-bool may_configure_tests(std::string_view path) {
-  constexpr std::array<std::string_view, 6> names = {"pyproject.toml", "setup.cfg", "package.json",
-                                                     "Cargo.toml",     "Makefile",  "CMakeLists.txt"};
-  return std::ranges::find(names, name_of(path)) != names.end();
-}
-
-bool diff_speaks_of_tests(const std::string& folder, const std::string& commit, const std::string& path) {
-  const auto diff =
-      git_output(folder, {"diff", "--no-ext-diff", "--no-color", "-U0", commit, "--", ":(top,literal)" + path});
-  if (!diff) return false;
-  for (std::size_t begin = 0; begin < diff->size();) {
-    const std::size_t end = std::min(diff->find('\n', begin), diff->size());
-    const std::string_view line = std::string_view(*diff).substr(begin, end - begin);
-    const bool changed =
-        (line.starts_with('+') && !line.starts_with("+++")) || (line.starts_with('-') && !line.starts_with("---"));
-    if (changed && contains_any(line, {"test", "jest", "vitest", "coverage"})) return true;
-    begin = end + 1;
-  }
-  return false;
-}
-
 // The system's git, also if the caller's PATH begins with a program of that name.
 const char* program_of_git() {
   for (const char* path : {"/usr/bin/git", "/usr/local/bin/git"}) {
@@ -109,53 +76,6 @@ std::vector<std::string> split_at_nul(const std::string& text) {
     begin = end + 1;
   }
   return parts;
-}
-
-bool is_test_path(const std::string& path) {
-  const std::string in_root = "/" + path;
-  const std::string_view name = name_of(path);
-  const std::string_view stem = name.substr(0, name.find('.'));
-  return contains_any(in_root, {"/test/", "/tests/", "/__tests__/", "/spec/", "/testdata/", "/__snapshots__/"}) ||
-         starts_with_any(name, {"test_", "tests."}) || contains_any(name, {".test.", ".spec."}) ||
-         stem.ends_with("_test") || stem.ends_with("_tests") || stem.ends_with("_spec") || stem.ends_with("Test") ||
-         stem.ends_with("Tests");
-}
-
-bool is_test_configuration(const std::string& path) {
-  const std::string_view name = name_of(path);
-  return starts_with_any(name, {"conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "noxfile.py", "jest.config.",
-                                "vitest.config.", "karma.conf.", ".mocharc", "playwright.config.",
-                                "CTestTestfile.cmake", "CTestCustom.cmake", "phpunit.xml", ".coveragerc", ".rspec"});
-}
-
-std::vector<std::string> changed_tests(const std::string& folder, const std::string& commit, std::size_t paths_max) {
-  if (commit.empty()) return {};
-  if (!git_output(folder, {"rev-parse", "--git-dir"})) return {};
-  const auto changed = git_output(folder, {"-c", "diff.relative=false", "diff", "--no-ext-diff", "--no-textconv",
-                                           "--no-renames", "--name-status", "-z", commit});
-  const auto added = git_output(folder, {"ls-files", "-z", "--others", "--exclude-standard", "--full-name", ":/"});
-  const auto tagged = git_output(folder, {"ls-files", "-z", "-v", "--full-name", ":/"});
-  std::vector<std::string> found;
-  if (!changed && commit != "HEAD") found.push_back("(git cannot compare with " + commit + ")");
-  for (const std::string& line : split_at_nul(tagged.value_or(""))) {
-    // "h path": assume-unchanged, "S path": skip-worktree. git ignores changes in both.
-    const bool hidden = line.size() > 2 && (line[0] == 'S' || (line[0] >= 'a' && line[0] <= 'z'));
-    if (hidden && (is_test_path(line.substr(2)) || is_test_configuration(line.substr(2))))
-      found.push_back(line.substr(2));
-  }
-  const std::vector<std::string> words = split_at_nul(changed.value_or(""));
-  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
-    const std::string& path = words[i + 1];
-    const bool counts = is_test_configuration(path) || (words[i] != "A" && is_test_path(path)) ||
-                        (may_configure_tests(path) && diff_speaks_of_tests(folder, commit, path));
-    if (counts) found.push_back(path);
-  }
-  for (const std::string& path : split_at_nul(added.value_or(""))) {
-    if (is_test_configuration(path)) found.push_back(path);
-  }
-  std::ranges::sort(found);
-  if (found.size() > paths_max) found.resize(paths_max);
-  return found;
 }
 
 std::string commit_of(const std::string& tree_digest) {

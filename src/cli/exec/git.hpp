@@ -13,14 +13,6 @@ std::optional<std::string> git_output(const std::string& folder, std::vector<std
 // Splits a text at NUL bytes.
 std::vector<std::string> split_at_nul(const std::string& text);
 
-// Returns whether the path is a test or configures tests, by the conventions of common test runners.
-bool is_test_path(const std::string& path);
-bool is_test_configuration(const std::string& path);
-
-// Returns tests and test configuration that differ from `commit`: changed and removed tests, and changed, removed and
-// added configuration. An added test is not listed, since it cannot weaken the checks. At most `paths_max`, in order.
-std::vector<std::string> changed_tests(const std::string& folder, const std::string& commit, std::size_t paths_max);
-
 // Returns the commit of a tree digest "git:<commit> sha256:…"; empty if there is none.
 std::string commit_of(const std::string& tree_digest);
 

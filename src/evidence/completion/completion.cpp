@@ -26,11 +26,9 @@ constexpr std::array rows{
     CodeRow{Code::empty, "substance", "empty", V::fail, true, ""},
     CodeRow{Code::placeholder, "substance", "placeholder", V::weak, true, ""},
     CodeRow{Code::generic, "substance", "generic", V::weak, true, ""},
-    CodeRow{Code::insufficient, "substance", "insufficient", V::weak, true, ""},
     CodeRow{Code::keyboard_mash, "substance", "keyboard_mash", V::fail, true, ""},
     CodeRow{Code::padded, "substance", "padded", V::weak, true, ""},
     CodeRow{Code::filler, "substance", "filler", V::fail, true, ""},
-    CodeRow{Code::unchecked, "substance", "unchecked", V::weak, true, ""},
     CodeRow{Code::markup, "injection", "markup", V::fail, true, ""},
     CodeRow{Code::sql, "injection", "sql", V::fail, true, ""},
     CodeRow{Code::lookup, "injection", "lookup", V::fail, true, ""},
@@ -62,14 +60,18 @@ constexpr std::array rows{
     CodeRow{Code::forged_record, "timing", "forged_record", V::fail, true, "forgery"},
     CodeRow{Code::imported_command, "timing", "imported_command", V::inconclusive, true, ""},
     CodeRow{Code::zero_tests, "structure", "zero_tests", V::fail, true, ""},
+    CodeRow{Code::unlisted, "structure", "unlisted", V::weak, false, ""},
     CodeRow{Code::all_skipped, "structure", "all_skipped", V::fail, true, ""},
     CodeRow{Code::mostly_skipped, "structure", "mostly_skipped", V::weak, true, ""},
     CodeRow{Code::counts_disagree, "structure", "counts_disagree", V::fail, true, ""},
+    CodeRow{Code::output_disagrees, "structure", "output_disagrees", V::fail, true, ""},
     CodeRow{Code::flaky_tests, "structure", "flaky_tests", V::pass, false, ""},
     CodeRow{Code::fewer_tests, "structure", "fewer_tests", V::fail, true, ""},
     CodeRow{Code::more_skipped, "structure", "more_skipped", V::fail, true, ""},
+    CodeRow{Code::test_missing, "structure", "test_missing", V::weak, false, ""},
     CodeRow{Code::tests_failed, "structure", "tests_failed", V::fail, true, ""},
     CodeRow{Code::truncated, "structure", "truncated", V::inconclusive, true, ""},
+    CodeRow{Code::not_ended, "structure", "not_ended", V::inconclusive, true, ""},
     CodeRow{Code::unreadable, "structure", "unreadable", V::inconclusive, true, ""},
     CodeRow{Code::command_failed, "structure", "command_failed", V::fail, true, ""},
     CodeRow{Code::exit_contradicts, "structure", "exit_contradicts", V::fail, true, ""},
@@ -91,6 +93,7 @@ constexpr std::array rows{
     CodeRow{Code::selection, "structure", "selection", V::weak, false, ""},
     CodeRow{Code::indirect_run, "structure", "indirect_run", V::weak, false, ""},
     CodeRow{Code::tests_changed, "structure", "tests_changed", V::fail, true, ""},
+    CodeRow{Code::skips_added, "structure", "skips_added", V::weak, false, ""},
     CodeRow{Code::tests_weakened, "structure", "tests_weakened", V::fail, true, ""},
     CodeRow{Code::self_reported, "structure", "self_reported", V::weak, true, ""},
     CodeRow{Code::isolation, "structure", "isolation", V::fail, true, ""},
@@ -143,11 +146,20 @@ int rank_of(Verdict verdict) {
   return 3;
 }
 
-// Only a recorded command completes a task under the strict policy.
+// Only a recorded command completes a task under the strict policy, or if the policy refuses texts.
 void demand_strength(const Case& c, Findings& findings) {
-  if (!c.policy.strict || !c.task.requires_evidence || c.pieces.empty()) return;
-  const bool strong =
-      std::any_of(c.exhibits.begin(), c.exhibits.end(), [](const Exhibit& exhibit) { return exhibit.strong; });
+  if (!c.task.requires_evidence || c.pieces.empty()) return;
+  if (!c.policy.strict) {
+    if (c.policy.text == TextRule::refuse && std::ranges::none_of(c.exhibits, &Exhibit::recorded))
+      findings.add(Code::self_reported, "",
+                   "Weak evidence: the policy accepts no text without a recorded command. Record one with " +
+                       exec_line(c.task) + ".");
+    return;
+  }
+  const bool strong = std::ranges::any_of(c.exhibits, [&](const Exhibit& exhibit) {
+    const bool accepted = c.policy.text == TextRule::accept && !exhibit.recorded();
+    return exhibit.strong || (accepted && !findings.blocked(exhibit.piece->evidence_id));
+  });
   if (strong) return;
   const auto weak = std::find_if(c.exhibits.begin(), c.exhibits.end(),
                                  [](const Exhibit& exhibit) { return exhibit.weakness.has_value(); });

@@ -47,10 +47,15 @@ struct Command {
   bool output_lost = false;
   Time started_at{}, ended_at{};           // times by the daemon's clock
   std::string tree_before, tree_after;     // digests; empty: unknown
-  std::optional<reports::Report> report;   // report in the command's output or its report file
-  std::optional<Time> report_modified_at;  // modification time of the report file
+  std::optional<reports::Report> report;   // report in the command's output, or the sum of its report files
+  std::int64_t report_files = 0;           // 0: the report is in the output
+  std::optional<reports::Counts> output;   // counts that the output states beside report files
+  std::optional<Time> report_modified_at;  // time of the last change of the oldest report file
+  std::optional<Time> report_newest_at;    // that of the newest
   std::vector<std::string> tests_changed;  // paths of tests and their configuration that changed since the task began
   std::string tests_changed_reason;
+  std::string tests_diff;                  // the changed lines of these tests
+  std::vector<std::string> skips_added;    // other paths that gained lines which skip tests since the task began
   std::string isolation;                   // isolation that its sandbox reached; empty: none
   std::string coder_isolation;             // for the tester of a blind workflow: that of the coder; otherwise empty
   bool workflow_part = false;              // a step of a blind workflow before the comparison
@@ -59,6 +64,8 @@ struct Command {
   bool golden_told = false;                // for a comparison: the coder could read every golden file
   bool unread = false;                     // it opened no file of the implementation that it was to examine
   std::optional<reports::Counts> earlier;  // counts of the last accepted report of the same command
+  std::vector<std::string> tests_missing;  // tests that failed in an earlier run for the task, and neither ran now
+  std::int64_t ran_before = 0;             // most tests that the same command ran before for the task; 0: unknown
 };
 
 // A piece of evidence, from the log.

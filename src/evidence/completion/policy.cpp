@@ -99,6 +99,14 @@ Status read_policy_key(std::string_view key, const toml::node& node, const std::
   if (key == "strict") return read_boolean(node, path, policy.strict);
   if (key == "runners") return read_texts(node, path, policy.runners);
   if (key == "validators") return read_texts(node, path, policy.validators);
+  if (key == "text") {
+    std::string rule;
+    RETURN_IF_ERROR(read_text(node, path, rule));
+    if (rule != "refuse" && rule != "weak" && rule != "accept")
+      return error_at(node, path, "expected \"refuse\", \"weak\" or \"accept\"");
+    policy.text = rule == "refuse" ? TextRule::refuse : rule == "weak" ? TextRule::weak : TextRule::accept;
+    return success();
+  }
   if (key == "isolation") {
     RETURN_IF_ERROR(read_text(node, path, policy.isolation));
     if (isolation_rank(policy.isolation) == 0) return error_at(node, path, "expected \"partial\" or \"full\"");
@@ -119,7 +127,7 @@ Status read_policy_key(std::string_view key, const toml::node& node, const std::
   return error_at(
       node, path,
       "unknown key; expected required_type, fresh_for_seconds, at_least_seconds, other_actor, same_run, strict, "
-      "isolation, workflows, allow, runners, validators");
+      "isolation, workflows, allow, runners, validators, text");
 }
 
 Status read_policy(const toml::table& table, const std::string& path, Policy& policy) {
@@ -159,8 +167,8 @@ Result<const toml::table*> table_of(const toml::node& node, const std::string& p
 }  // namespace
 
 bool Policy::demands_evidence() const {
-  return strict || !required_type.empty() || fresh_for < Policy().fresh_for || other_actor || same_run ||
-         !isolation.empty() || !validators.empty();
+  return strict || text == TextRule::refuse || !required_type.empty() || fresh_for < Policy().fresh_for ||
+         other_actor || same_run || !isolation.empty() || !validators.empty();
 }
 
 int isolation_rank(std::string_view level) { return level == "full" ? 2 : level == "partial" ? 1 : 0; }

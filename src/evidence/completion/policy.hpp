@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,8 +15,16 @@ namespace muniment::evidence::completion {
 // Levels of isolation, weakest first: none, partial, full. Returns the position; 0 for any other text.
 int isolation_rank(std::string_view level);
 
+// What a text (or another piece without a recorded command) is worth.
+enum class TextRule : std::uint8_t {
+  refuse,  // without a recorded command, a task is not completed
+  weak,    // it completes a task, unless the policy is strict
+  accept,  // it completes a task, also under the strict policy
+};
+
 struct Policy {
-  bool strict = false;        // only evidence of a recorded command, which is strong, completes a task
+  bool strict = false;  // only evidence of a recorded command, which is strong, completes a task
+  TextRule text = TextRule::weak;
   std::string required_type;  // required type of evidence; empty: any
   std::chrono::seconds fresh_for{24 * 60 * 60};
   std::chrono::seconds at_least{0};     // shortest time from opening to completion
@@ -46,7 +55,7 @@ class Policies {
   // Parses the text of a TOML file:
   //   policy = "default" | "strict"
   //   [task.default]  [task.deploy]  required_type, fresh_for_seconds, at_least_seconds, other_actor, same_run, strict,
-  //                                  isolation, workflows, allow, runners, validators
+  //                                  isolation, workflows, allow, runners, validators, text
   //   [validator.NAME]  command = ["/abs/path", …], limit_ms
   // Errors: invalid_argument with line and key, for unknown keys too.
   static Result<Policies> parse(std::string_view toml);

@@ -23,6 +23,7 @@ constexpr std::size_t words_per_stop_word_max = 6;  // ratio in sentences; the o
 constexpr std::size_t names_of_other_subject = 2;
 constexpr std::size_t words_of_other_log = 12;
 constexpr std::size_t missing_terms_named_max = 5;
+constexpr std::size_t beginning_letters_min = 4;
 
 bool about(const TaskTerms& terms, std::uint32_t classes) { return (terms.classes & classes) != 0; }
 
@@ -100,7 +101,7 @@ std::size_t files_of_tests(std::string_view text) {
 // name none.
 bool names_other_subject(const Case& c, const Exhibit& exhibit) {
   const Profile& profile = exhibit.profile;
-  const bool of_tests = shows_tests(exhibit) || (profile.classes & test_word) != 0;
+  const bool of_tests = !shows_tests(exhibit) && (profile.classes & test_word) != 0;
   if ((exhibit.structured || of_tests) && !kind_fits(c, exhibit)) return true;
   if (exhibit.structured) return names_subject(exhibit.flat);
   // The evidence has the task's kind of thing with another name: "authentication module" for "payment module".
@@ -171,6 +172,17 @@ bool is_selection(std::string_view word) {
   return word.find_first_of("/._:") != std::string_view::npos || is_identifier(core_of(word));
 }
 
+// Returns whether a word of the path begins a term of the task: "test_slug" for "slugify".
+bool names_beginning(const TaskTerms& terms, std::string_view path) {
+  bool found = false;
+  each_word(path, [&](std::string_view part) {
+    found = found || (part.size() >= beginning_letters_min && std::ranges::any_of(terms.terms, [&](const Term& term) {
+                        return term.word.starts_with(part) && classes_of(part) == 0;
+                      }));
+  });
+  return found;
+}
+
 // A recorded command is irrelevant only if it names a target and no term of the task.
 bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
   if (c.terms.specific == 0 || exhibit.profile.covered_specific > 0) return true;
@@ -187,6 +199,7 @@ bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
     const std::string_view named = std::string_view(word).substr(0, word.find_last_of('.'));  // "z.zip" has no subject
     each_word(named.empty() ? std::string_view(word) : named,
               [&](std::string_view part) { target = target || (part.size() >= 3 && classes_of(part) == 0); });
+    if (names_beginning(c.terms, named)) return true;
   }
   return !target;
 }
@@ -210,6 +223,8 @@ void check_relevance(Case& c, Findings& findings) {
     if (exhibit.piece->erased || !exhibit.piece->damage.empty() || exhibit.profile.blank_text) continue;
     const std::string& id = exhibit.piece->evidence_id;
     const bool relevant = exhibit.recorded() ? is_relevant_command(c, exhibit) : is_relevant(c, exhibit);
+    // Evidence that the task does not require cannot be about the wrong subject.
+    if (!c.task.requires_evidence) continue;
     const bool other = !relevant && (c.terms.specific == 0 || exhibit.recorded() || names_other_subject(c, exhibit));
     if (other) {
       findings.add(Code::mismatch, id,

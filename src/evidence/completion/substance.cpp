@@ -9,8 +9,7 @@
 namespace muniment::evidence::completion {
 namespace {
 
-constexpr std::size_t half_facts_min = 3;  // for a self-reported text
-constexpr std::size_t half_facts_of_lint_min = 2;
+constexpr std::size_t half_facts_min = 3;
 constexpr std::size_t half_facts_per_blank = 6;  // half facts that outweigh one blank
 constexpr std::size_t half_facts_per_blank_result = 24;
 constexpr std::size_t pseudo_latin_distinct_min = 4;
@@ -55,35 +54,19 @@ std::optional<std::pair<Code, std::string>> fault_of_blanks(const Profile& profi
   return std::nullopt;
 }
 
-std::pair<Code, std::string> thin(const Profile& profile, const Task& task) {
-  const bool sentence = profile.specific <= 2;
-  if (sentence) {
-    return {
-        Code::generic,
-        "Weak or placeholder evidence: insufficient detail. The text claims an outcome and shows nothing that was observed. Record the "
-        "output (" +
-            exec_line(task) + "), or state what was inspected and found."};
+// Returns whether each line is a heading of Markdown, without a text below it.
+bool has_headings_only(std::string_view text) {
+  bool any = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    const std::size_t marks = line.find_first_not_of('#');
+    if (marks == 0 || marks == std::string_view::npos || line[marks] != ' ') return false;
+    any = true;
   }
-  return {
-      Code::insufficient,
-      "Weak evidence: insufficient detail. Add what was observed: results with counts, files, test names, times, who decided "
-      "what."};
-}
-
-// Returns whether the evidence is that of a linter, which prints at most one line if it finds nothing.
-bool is_of_lint(const Exhibit& exhibit) {
-  const std::string type = lowered(exhibit.piece->type);
-  for (const std::string_view kind : {"lint", "format", "static", "typecheck", "type_check", "scan"}) {
-    if (type.find(kind) != std::string::npos) return true;
-  }
-  return false;
-}
-
-// Returns whether the text is a review, in which "should" states a demand and not an uncertain outcome.
-bool is_review(const Exhibit& exhibit) {
-  std::uint32_t classes = 0;
-  each_word(exhibit.piece->type, [&](std::string_view word) { classes |= classes_of(word); });
-  return (classes & review_word) != 0;
+  return any;
 }
 
 std::optional<std::pair<Code, std::string>> fault_of(const Case& c, const Exhibit& exhibit) {
@@ -117,21 +100,12 @@ std::optional<std::pair<Code, std::string>> fault_of(const Case& c, const Exhibi
         std::string("Weak or placeholder evidence: the text repeats itself and adds nothing. Record the real output."));
   }
   const std::size_t half_facts = profile.half_facts + (exhibit.structured ? exhibit.outcome.half_facts : 0);
-  const bool remarks = is_review(exhibit) && half_facts >= half_facts_min;
-  const bool unsure =
-      !remarks && profile.hedges + profile.promises > 0 && (profile.hedges + profile.promises) * 3 >= profile.sentences;
-  if (unsure && half_facts < half_facts_min * 4 && exhibit.summary.test_lines == 0) {
+  if (has_headings_only(exhibit.text) || (profile.specific == 0 && half_facts == 0)) {
     return std::pair(
-        Code::unchecked,
-        std::string("Weak evidence: insufficient detail. The text expects an outcome (should, will, not yet "
-                    "run), but shows none. Run the check and record its output."));
+        Code::generic,
+        "Weak or placeholder evidence: insufficient detail. The text has no word of its own. Record the output (" +
+            exec_line(c.task) + "), or state what was inspected and found.");
   }
-  if (profile.edited_after && !is_review(exhibit)) {
-    return std::pair(Code::unchecked,
-                     std::string("Weak evidence: the text states that work continued after the check. Run "
-                                 "the check again and record its output."));
-  }
-  if (half_facts < (is_of_lint(exhibit) ? half_facts_of_lint_min : half_facts_min)) return thin(profile, c.task);
   return std::nullopt;
 }
 

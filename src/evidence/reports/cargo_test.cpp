@@ -1,5 +1,5 @@
 // Reads the console output of `cargo test`: one suite for each test binary, and one for the documentation's examples.
-// Their counts are added. A measured benchmark counts as passed; a filtered-out test does not count.
+// Their counts are added. A measured benchmark counts as passed; a filtered-out test is deselected.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +14,7 @@ namespace {
 
 struct CargoSummary {
   Counts counts;
+  std::int64_t filtered = 0;
   bool ok = false;
 };
 
@@ -32,6 +33,7 @@ std::optional<CargoSummary> cargo_summary(std::string_view line) {
   const auto measured = take_count(line);
   if (!measured || !take(line, " measured; ")) return std::nullopt;
   summary.counts = summed(*passed + *measured, *failed, *ignored);
+  summary.filtered = take_count(line).value_or(0);
   return summary;
 }
 
@@ -73,7 +75,7 @@ class CargoReader {
         clean_ = false;
       else
         count_test(suite_, *test->outcome);
-      if (test->outcome == Outcome::failed) keep_failure(report_, test->name);
+      if (test->outcome) keep_test(report_, *test->outcome, test->name);
     } else if (const auto summary = cargo_summary(line)) {
       close(*summary);
     }
@@ -97,6 +99,7 @@ class CargoReader {
   void close(const CargoSummary& summary) {
     ++closed_;
     summary_ += summary.counts;
+    report_.deselected += summary.filtered;
     listed_ += suite_;
     if (summary.ok != (summary.counts.failed == 0))
       note_problem(report_, std::string("the result of a suite is ") + (summary.ok ? "ok" : "FAILED") +

@@ -125,7 +125,7 @@ class CtestReader {
     for (const auto& [number, test] : tests_) {
       count_test(listed, test.outcome);
       listed_disabled += test.disabled ? 1 : 0;
-      if (test.outcome == Outcome::failed) keep_failure(report_, test.name);
+      keep_test(report_, test.outcome, test.name);
     }
     report_.counts += listed;
     if (has_summary_) {

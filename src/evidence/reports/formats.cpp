@@ -17,7 +17,7 @@ namespace {
 
 // The first format that recognises a text parses it. A runner that starts other runners precedes them, because its
 // output contains theirs: ctest is first; TAP has the weakest marks and is last.
-constexpr std::array<Format, 12> format_table{{
+constexpr std::array<Format, 13> format_table{{
     {"gtest_xml", recognises_gtest_xml, parse_gtest_xml},
     {"junit", recognises_junit, parse_junit},
     {"sarif", recognises_sarif, parse_sarif, json_report_bytes_max},
@@ -29,6 +29,7 @@ constexpr std::array<Format, 12> format_table{{
     {"go_test", recognises_go_test, parse_go_test},
     {"node_test", recognises_node_test, parse_node_test},
     {"unittest", recognises_unittest, parse_unittest},
+    {"summary", recognises_summary, parse_summary},
     {"tap", recognises_tap, parse_tap},
 }};
 
@@ -62,7 +63,7 @@ std::optional<Report> read_report(std::string_view text) {
                                       human_size(format.bytes_max) + " are read of this format");
     Result<Report> report = format.parse(readable);
     if (!report) return damaged(format.name, std::move(report.error().message));
-    report->format = format.name;
+    if (report->format.empty()) report->format = format.name;
     check_counts(*report);
     return std::move(*report);
   }

@@ -20,6 +20,7 @@ bool recognises_cargo_test(std::string_view text);
 bool recognises_go_test(std::string_view text);
 bool recognises_node_test(std::string_view text);
 bool recognises_unittest(std::string_view text);
+bool recognises_summary(std::string_view text);
 bool recognises_tap(std::string_view text);
 
 Result<Report> parse_gtest_xml(std::string_view text);
@@ -33,6 +34,7 @@ Result<Report> parse_cargo_test(std::string_view text);
 Result<Report> parse_go_test(std::string_view text);
 Result<Report> parse_node_test(std::string_view text);
 Result<Report> parse_unittest(std::string_view text);
+Result<Report> parse_summary(std::string_view text);
 Result<Report> parse_tap(std::string_view text);
 
 // node's TAP reporter numbers its subtests and writes its summary as comments.

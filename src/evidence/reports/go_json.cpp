@@ -1,6 +1,7 @@
 // Reads the events of `go test -json`: one JSON object on each line. Other lines are output of the build.
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -28,11 +29,14 @@ class GoEvents {
       GoPackage closed = std::move(open_[name]);
       open_.erase(name);
       ++closed_;
+      if (action == "pass" && closed.empty() && !without_tests_.contains(name)) ++report_.packages;
       closed.close(unbuilt ? name + " [build failed]" : name, action != "fail", report_);
       return;
     }
     GoPackage& package = open_[name];
     if (action == "run" && test) package.begin(*test);
+    if (action == "output" && !test && event["Output"].string_or("").find("[no test") != std::string::npos)
+      without_tests_.insert(name);
     if (ends)
       package.end(*test,
                   action == "pass"   ? Outcome::passed
@@ -49,6 +53,7 @@ class GoEvents {
  private:
   Report& report_;
   std::map<std::string, GoPackage> open_;
+  std::set<std::string> without_tests_;
   std::int64_t closed_ = 0;
 };
 

@@ -1,5 +1,6 @@
-// Reads the console output of `go test`. With -v it lists each test. Without -v a package that passed is one line and
-// counts as one test; such a report is not `listed`.
+// Reads the console output of `go test`. With -v it lists each test. Without -v a package that passed is one line,
+// which counts as one and is no test (`Report::packages`); such a report is not `listed`. Beside packages whose tests
+// are listed, such a line counts nothing: its program ended before a test began.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -95,7 +96,8 @@ class GoReader {
     if (!package_.empty() && !binary_end_.empty())
       close({.package = "", .state = binary_end_ == "PASS" ? GoPackageState::passed : GoPackageState::failed});
     report_.complete = packages_ > 0 && package_.empty();
-    report_.listed = all_listed_;
+    report_.listed = all_listed_ && (any_verbose_ || report_.packages == 0);
+    if (!any_verbose_) count_test(report_.counts, Outcome::passed, report_.packages);
   }
 
  private:
@@ -105,15 +107,18 @@ class GoReader {
     const bool verbose = package_.verbose();
     const bool quiet = package_.empty();
     package_.close(line.package, line.state != GoPackageState::failed, report_);
-    if (line.state == GoPackageState::passed && quiet) count_test(report_.counts, Outcome::passed);
-    if (line.state != GoPackageState::without_tests && !verbose) all_listed_ = false;
+    if (line.state == GoPackageState::passed && quiet)
+      ++report_.packages;
+    else if (line.state != GoPackageState::without_tests && !verbose)
+      all_listed_ = false;
+    any_verbose_ = any_verbose_ || verbose;
   }
 
   Report& report_;
   GoPackage package_;
   std::string_view binary_end_;
   std::int64_t packages_ = 0;
-  bool all_listed_ = true;
+  bool all_listed_ = true, any_verbose_ = false;
 };
 
 }  // namespace

@@ -16,9 +16,8 @@ void GoPackage::end(std::string_view test, Outcome outcome, Report& report) {
   if (found != begun_.end() && --found->second == 0) begun_.erase(found);
   ++ended_;
   count_test(report.counts, outcome);
-  if (outcome != Outcome::failed) return;
-  ++failed_;
-  keep_failure(report, test);
+  keep_test(report, outcome, test);
+  if (outcome == Outcome::failed) ++failed_;
 }
 
 bool GoPackage::runs(std::string_view test) const { return begun_.contains(test); }

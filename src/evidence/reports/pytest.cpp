@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "evidence/reports/formats.hpp"
 #include "evidence/reports/lines.hpp"
@@ -27,7 +28,8 @@ std::optional<std::string_view> framed(std::string_view line, char frame) {
 
 struct PytestSummary {
   Counts counts;
-  std::int64_t errors = 0;       // part of counts.failed
+  std::int64_t errors = 0;  // part of counts.failed
+  std::int64_t deselected = 0;
   bool has_other_items = false;  // the line counts subtests or reruns, which are not items
 };
 
@@ -39,7 +41,11 @@ void add_category(PytestSummary& summary, std::int64_t count, std::string_view c
     summary.errors += count;
     return count_test(summary.counts, Outcome::failed, count);
   }
-  if (category != "warning" && category != "warnings" && category != "deselected") summary.has_other_items = true;
+  if (category == "deselected") {
+    summary.deselected += count;
+    return;
+  }
+  if (category != "warning" && category != "warnings") summary.has_other_items = true;
 }
 
 // "in 0.05s", "in 0.05 seconds", "in 75.20s (0:01:15)"
@@ -97,6 +103,7 @@ struct PytestSession {
   std::optional<std::int64_t> collected;
   std::int64_t collect_errors = 0, collect_skipped = 0;
   Counts listed;
+  std::vector<std::string_view> passes;
   std::int64_t named_failures = 0;
 };
 
@@ -132,8 +139,10 @@ bool list_verbose(PytestSession& session, std::string_view line) {
   if (take(line, "[gw")) {
     line = behind_bracket(line);
     if (line.starts_with('[')) line = behind_bracket(line);
-    const auto outcome = outcome_of_word(first_word(line));
+    const std::string_view word = first_word(line);
+    const auto outcome = outcome_of_word(word);
     if (outcome) count_test(session.listed, *outcome);
+    if (outcome == Outcome::passed) session.passes.push_back(trimmed(line.substr(word.size())));
     return outcome.has_value();
   }
   const std::size_t colons = line.find("::");
@@ -145,6 +154,7 @@ bool list_verbose(PytestSession& session, std::string_view line) {
   const std::size_t space = words.rfind(' ');
   const auto outcome = space == std::string_view::npos ? std::nullopt : outcome_of_word(words.substr(space + 1));
   if (outcome) count_test(session.listed, *outcome);
+  if (outcome == Outcome::passed) session.passes.push_back(words.substr(0, space));
   return outcome.has_value() || session.distributed;  // xdist announces a test before it runs
 }
 
@@ -288,6 +298,7 @@ class PytestReader {
   void close(const PytestSummary& summary) {
     ++sessions_;
     summary_ += summary.counts;
+    report_.deselected += summary.deselected;
     const bool other_items = summary.has_other_items || session_.other_items;
     if (!other_items && !fits(summary))
       note_problem(report_, "pytest collected " + std::to_string(*session_.collected) + " tests and sums up " +
@@ -304,6 +315,7 @@ class PytestReader {
       count_test(listed, Outcome::skipped, session_.collect_skipped);
       listed_ += listed;
     }
+    for (const std::string_view name : session_.passes) keep_pass(report_, name);
     all_listed_ = all_listed_ && is_list;
     session_ = {};
   }

@@ -31,6 +31,14 @@ void keep_failure(Report& report, std::string_view name) {
   if (keeps_failures(report)) report.failures.push_back(preview(name, test_name_bytes_max));
 }
 
+void keep_pass(Report& report, std::string_view name) {
+  if (report.passes.size() < passes_kept_max) report.passes.push_back(preview(name, test_name_bytes_max));
+}
+
+bool names_passes(const Report& report) {
+  return !report.passes.empty() && std::cmp_equal(report.passes.size(), report.counts.passed);
+}
+
 Counts summed(std::int64_t passed, std::int64_t failed, std::int64_t skipped) {
   return {.total = passed + failed + skipped, .passed = passed, .failed = failed, .skipped = skipped};
 }
@@ -41,6 +49,30 @@ Counts& operator+=(Counts& counts, const Counts& more) {
   counts.failed += more.failed;
   counts.skipped += more.skipped;
   return counts;
+}
+
+void add_report(Report& sum, Report more) {
+  if (sum.analysis != more.analysis)
+    note_problem(more, "the files are reports of tests and of an analysis. Record two pieces of evidence");
+  if (sum.format != more.format) sum.format = "several";
+  sum.counts += more.counts;
+  if (sum.summary && more.summary)
+    *sum.summary += *more.summary;
+  else
+    sum.summary.reset();
+  sum.listed = sum.listed && more.listed;
+  sum.complete = sum.complete && more.complete;
+  for (const std::string& name : more.failures) keep_failure(sum, name);
+  for (std::string& name : more.passes) {
+    if (sum.passes.size() < passes_kept_max) sum.passes.push_back(std::move(name));
+  }
+  if (!more.problem.empty()) note_problem(sum, std::move(more.problem));
+  if (sum.note.empty()) sum.note = std::move(more.note);
+  sum.warnings += more.warnings;
+  sum.flaky += more.flaky;
+  sum.deselected += more.deselected;
+  sum.packages += more.packages;
+  sum.unreadable = sum.unreadable || more.unreadable;
 }
 
 void note_problem(Report& report, std::string problem) {

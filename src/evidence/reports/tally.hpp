@@ -17,10 +17,18 @@ enum class Outcome : std::uint8_t { passed, failed, skipped };
 void count_test(Counts& counts, Outcome outcome, std::int64_t number = 1);
 inline bool keeps_failures(const Report& report) { return report.failures.size() < failures_kept_max; }
 void keep_failure(Report& report, std::string_view name);
+void keep_pass(Report& report, std::string_view name);
+inline void keep_test(Report& report, Outcome outcome, std::string_view name) {
+  if (outcome == Outcome::failed) keep_failure(report, name);
+  if (outcome == Outcome::passed) keep_pass(report, name);
+}
 
 // `total` is the sum of the other three.
 Counts summed(std::int64_t passed, std::int64_t failed, std::int64_t skipped);
 Counts& operator+=(Counts& counts, const Counts& more);
+
+// Adds a report of the same run, which another file holds. Reports of tests and of analyses cannot be added.
+void add_report(Report& sum, Report more);
 
 // Sets the problem of the report; the first problem is kept.
 void note_problem(Report& report, std::string problem);

@@ -224,7 +224,7 @@ class TapReader {
   void count_pending() {
     if (!pending_) return;
     count_one(pending_->outcome);
-    if (pending_->outcome == Outcome::failed) keep_failure(report_, pending_->name);
+    keep_test(report_, pending_->outcome, pending_->name);
     pending_.reset();
   }
 

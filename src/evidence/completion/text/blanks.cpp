@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t field_name_bytes_max = 40;
 constexpr std::size_t slot_bytes_max = 80;
+constexpr std::size_t slot_words_max = 3;     // of a slot in two brackets: {{ test_output }}
 constexpr std::size_t blank_bytes_max = 120;  // a longer value is not blank
 
 bool is_upper_word(std::string_view word) {
@@ -40,7 +41,7 @@ bool is_slot(std::string_view inside, bool doubled) {
   if (words == 0) return is_rule(inside) && (inside[0] == '_' || inside[0] == '?' || inside[0] == '.');
   if (blank_words > 0 && is_upper_word(inside)) return true;
   if (asking > 0 && words >= 2 && words <= 12) return true;
-  return doubled && is_upper_word(inside);
+  return doubled && words <= slot_words_max;
 }
 
 constexpr std::array<std::array<std::string_view, 2>, 5> brackets{
@@ -48,6 +49,8 @@ constexpr std::array<std::array<std::string_view, 2>, 5> brackets{
 
 std::size_t slots_inside(std::string_view line) {
   std::size_t found = 0;
+  const std::size_t item = line.find_first_not_of(" \t-*+");
+  if (item != std::string_view::npos && line.substr(item).starts_with("[ ] ")) ++found;  // an unchecked item
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
     if (c != '{' && c != '<' && c != '[' && c != '(') continue;
@@ -77,9 +80,10 @@ std::string_view without_punctuation(std::string_view token) {
   return token;
 }
 
-// Returns whether the token is a placeholder for a count: N, XX, ##, ??.
+// Returns whether the token is a placeholder for a count: N, XX, ##, ??, %d.
 bool stands_for_number(std::string_view token) {
   if (token.empty() || token.size() > 4) return false;
+  if (token == "%d" || token == "%s" || token == "%i" || token == "%u") return true;
   const char first = token[0];
   const bool letter = first == 'X' || first == 'Y' || first == 'N' || first == 'M';
   if (!letter && first != '?' && first != '#' && first != '_') return false;
@@ -122,6 +126,7 @@ Blank blank_kind(std::string_view value) {
   value = trimmed(value);
   if (value.empty() || value.size() > blank_bytes_max) return Blank::no;
   if (is_rule(value)) return Blank::hard;
+  if (value == "[]" || value == "[]," || value == "{}" || value == "{},") return Blank::soft;  // an empty list of JSON
   const bool slot =
       (value.starts_with("{{") && value.ends_with("}}")) || (value.starts_with("<<") && value.ends_with(">>"));
   if (slot && value.size() <= slot_bytes_max) return Blank::hard;

@@ -13,53 +13,6 @@
 namespace muniment::evidence::completion {
 namespace {
 
-// Programs that are runners by their name.
-constexpr std::array<std::string_view, 36> runner_programs{
-    "pytest",    "py.test", "nosetests",     "nose2", "tox",     "nox",    "ctest",    "jest",        "mocha",
-    "vitest",    "ava",     "tap",           "tape",  "jasmine", "karma",  "cypress",  "rspec",       "phpunit",
-    "gotestsum", "ginkgo",  "cargo-nextest", "bats",  "prove",   "behat",  "cucumber", "runtests.py", "trial",
-    "busted",    "pest",    "testem",        "robot", "behave",  "stestr", "ptw",      "playwright",  "shunit2"};
-
-// A program that runs tests if it has one of these arguments.
-struct RunnerCommand {
-  std::string_view program;
-  std::string_view arguments;  // alternatives, separated by spaces
-};
-constexpr std::array runner_commands{RunnerCommand{"cargo", "test nextest t"},
-                                     RunnerCommand{"go", "test"},
-                                     RunnerCommand{"npm", "test t tst"},
-                                     RunnerCommand{"yarn", "test"},
-                                     RunnerCommand{"pnpm", "test t"},
-                                     RunnerCommand{"bun", "test"},
-                                     RunnerCommand{"deno", "test"},
-                                     RunnerCommand{"node", "--test"},
-                                     RunnerCommand{"make", "test check tests"},
-                                     RunnerCommand{"ninja", "test check"},
-                                     RunnerCommand{"meson", "test"},
-                                     RunnerCommand{"mvn", "test verify install"},
-                                     RunnerCommand{"gradle", "test check build"},
-                                     RunnerCommand{"gradlew", "test check build"},
-                                     RunnerCommand{"dotnet", "test"},
-                                     RunnerCommand{"mix", "test"},
-                                     RunnerCommand{"swift", "test"},
-                                     RunnerCommand{"bazel", "test"},
-                                     RunnerCommand{"zig", "test"},
-                                     RunnerCommand{"stack", "test"},
-                                     RunnerCommand{"cabal", "test"},
-                                     RunnerCommand{"sbt", "test"},
-                                     RunnerCommand{"rake", "test spec"},
-                                     RunnerCommand{"rails", "test"},
-                                     RunnerCommand{"manage.py", "test"},
-                                     RunnerCommand{"setup.py", "test"},
-                                     RunnerCommand{"flutter", "test"},
-                                     RunnerCommand{"just", "test"},
-                                     RunnerCommand{"task", "test"},
-                                     RunnerCommand{"mvnw", "test verify install"},
-                                     RunnerCommand{"lein", "test"},
-                                     RunnerCommand{"composer", "test"}};
-
-constexpr std::array<std::string_view, 8> runner_modules{"pytest", "unittest", "nose",  "nose2",
-                                                         "tox",    "nox",      "trial", "doctest"};
 constexpr std::array<std::string_view, 11> printers{"echo", "printf", "true",   "false",  ":",   "yes",
                                                     "seq",  "sleep",  "banner", "figlet", "exit"};
 constexpr std::array<std::string_view, 38> readers{
@@ -121,16 +74,6 @@ std::string_view base_name(std::string_view path) {
 template <typename List>
 bool holds(const List& list, std::string_view word) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
-}
-
-bool holds_word(std::string_view list, std::string_view word) {
-  if (word.empty()) return false;
-  for (std::size_t at = list.find(word); at != std::string_view::npos; at = list.find(word, at + 1)) {
-    const bool begins = at == 0 || list[at - 1] == ' ';
-    const bool ends = at + word.size() == list.size() || list[at + word.size()] == ' ';
-    if (begins && ends) return true;
-  }
-  return false;
 }
 
 bool is_python(std::string_view name) { return name.starts_with("python") || name.starts_with("pypy") || name == "py"; }
@@ -236,6 +179,12 @@ bool is_configured(std::span<const std::string> words, std::span<const std::stri
   return false;
 }
 
+// Returns whether a program or module of this name only runs tests.
+bool runs_alone(std::string_view name) {
+  const Runner* const row = runner_of(name);
+  return row != nullptr && row->subcommands.empty();
+}
+
 // Sets `name` to the module or the script, and removes the words before its arguments.
 Program program_of_python(std::span<const std::string>& words, std::string& name) {
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -247,18 +196,15 @@ Program program_of_python(std::span<const std::string>& words, std::string& name
     }
     if (word == "-m" && i + 1 < words.size()) {
       name = words[i + 1];
-      const std::span<const std::string> rest = words.subspan(i + 1);
       if (name == "coverage" && i + 3 < words.size() && words[i + 2] == "run") {
-        std::vector<std::string> inner{"python"};
-        inner.insert(inner.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 3, words.end());
-        words = rest;
-        return inner[1] == "-m" && inner.size() > 2 && holds(runner_modules, inner[2]) ? Program::runner
-                                                                                       : Program::unknown;
+        const bool module = words[i + 3] == "-m" && i + 4 < words.size() && runs_alone(words[i + 4]);
+        if (module) name = words[i + 4];
+        words = words.subspan(i + (module ? 4 : 1));
+        return module ? Program::runner : Program::unknown;
       }
-      words = rest;
-      return holds(runner_modules, name)            ? Program::runner
-             : name == "pip" || name == "json.tool" ? Program::reader
-                                                    : Program::unknown;
+      words = words.subspan(i + 1);
+      if (runs_alone(name)) return Program::runner;
+      return name == "pip" || name == "json.tool" ? Program::reader : Program::unknown;
     }
     if (word == "-W" || word == "-X") {
       ++i;
@@ -268,11 +214,9 @@ Program program_of_python(std::span<const std::string>& words, std::string& name
     name = word;
     const std::string_view script = base_name(name);
     words = words.subspan(i);
-    if (holds(runner_programs, script)) return Program::runner;
-    for (const RunnerCommand& row : runner_commands) {
-      if (row.program == script && words.size() > 1 && holds_word(row.arguments, words[1])) return Program::runner;
-    }
-    return Program::unknown;
+    if (runs_alone(script)) return Program::runner;
+    const Runner* const row = runner_of(script);
+    return row != nullptr && words.size() > 1 && is_subcommand(*row, words[1]) ? Program::runner : Program::unknown;
   }
   return Program::unknown;
 }
@@ -284,20 +228,16 @@ Program program_of(std::span<const std::string>& words, std::span<const std::str
   if (holds(printers, base)) return Program::printer;
   if (holds(readers, base)) return Program::reader;
   if (is_python(base)) return program_of_python(words, name);
-  if (holds(runner_programs, base)) return Program::runner;
+  if (runs_alone(base)) return Program::runner;
   const bool inline_code = (base == "perl" || base == "ruby" || base == "node") && words.size() > 2 && words[1] == "-e";
   if (inline_code) return Program::printer;
-  for (const RunnerCommand& row : runner_commands) {
-    if (row.program != base) continue;
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      std::string_view word = words[i];
-      if (word.empty() || word == "run" || word == "run-script") continue;
-      if (word.size() > 5 && word.starts_with("test:")) word = "test";
-      if (holds_word(row.arguments, word)) return Program::runner;
-      if (base == "node" || base == "npm" || base == "go" || base == "cargo") {
-        if (word[0] != '-' && word[0] != '+') break;
-      }
-    }
+  const Runner* const row = runner_of(base);
+  for (std::size_t i = 1; row != nullptr && i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word.empty() || word == "run" || word == "run-script") continue;
+    if (is_subcommand(*row, word)) return Program::runner;
+    // The first operand of these is their subcommand.
+    if (holds_word("node npm go cargo", base) && word[0] != '-' && word[0] != '+') break;
   }
   return Program::unknown;
 }
@@ -349,128 +289,14 @@ CommandKind kind_of_words(std::span<const std::string> words, std::span<const st
   return kind;
 }
 
-// The options by which a runner runs a part of the tests, or reads another configuration.
-struct Selector {
-  std::string_view programs;  // base names, separated by spaces
-  std::string_view options;
-  enum class Operands : std::uint8_t { any, nested, none };
-  Operands operands;  // operands that select: every one; a path below a folder, a file or a node id; none
-};
-using Operands = Selector::Operands;
-constexpr std::array selectors{
-    Selector{"pytest py.test ptw",
-             "-k -m -p -c -o --deselect --ignore --ignore-glob --lf --last-failed --sw --stepwise --noconftest "
-             "--override-ini --rootdir --confcutdir --config-file",
-             Operands::nested},
-    Selector{"unittest", "-k -p --pattern", Operands::any},
-    Selector{"nose2 nosetests trial", "-A -a -e -m -c --config", Operands::any},
-    Selector{"go gotestsum ginkgo", "-run -skip -short -exec -overlay --focus --skip --run", Operands::nested},
-    Selector{"ctest",
-             "-R -E -L -LE -I --tests-regex --exclude-regex --label-regex --label-exclude --tests-information "
-             "--rerun-failed",
-             Operands::none},
-    Selector{"cargo cargo-nextest",
-             "--skip --test --lib --bin --bins --example --examples -p --package --exclude -E --filter-expr "
-             "--filterset --partition",
-             Operands::any},
-    Selector{
-        "jest vitest mocha ava jasmine karma tap tape npm yarn pnpm bun",
-        "-t -g -f -i -o --testNamePattern --testPathPattern --testPathPatterns --testPathIgnorePatterns --onlyChanged "
-        "--onlyFailures --findRelatedTests --grep --fgrep --invert --exclude --changed --shard --config -c",
-        Operands::any},
-    Selector{"node", "--test-name-pattern --test-skip-pattern --test-only --test-shard", Operands::none},
-    Selector{"mvn mvnw", "-Dtest -Dit.test -Dgroups -DexcludedGroups -pl --projects -Dsurefire.excludes",
-             Operands::none},
-    Selector{"gradle gradlew", "--tests -x --exclude-task", Operands::none},
-    Selector{"dotnet", "--filter", Operands::none},
-    Selector{"rspec", "-e -t -P --example --tag --only-failures --pattern --exclude-pattern", Operands::nested},
-    Selector{"phpunit pest", "-c --filter --group --exclude-group --testsuite --configuration", Operands::nested},
-    Selector{"mix", "--only --exclude --stale --failed --partitions", Operands::any},
-    Selector{"swift", "--filter --skip", Operands::none},
-    Selector{"tox nox", "-e -s -k", Operands::none},
-    Selector{"meson", "--suite --no-suite", Operands::any},
-    Selector{"bazel", "--test_filter --test_tag_filters", Operands::none},
-    Selector{"behave robot cucumber behat", "-n -t -i -e --tags --name --test --suite --include --exclude",
-             Operands::nested}};
-
-// Values of options that leave every test in: `-p no:cacheprovider`.
-constexpr std::array<std::string_view, 3> harmless_values{"no:cacheprovider", "no:warnings", "no:randomly"};
-
-// Options that leave tests out, or change which tests there are, rather than name those that run.
-constexpr std::string_view excluding_options =
-    "--deselect --ignore --ignore-glob -E -LE --exclude-regex --label-exclude --exclude --skip -skip --invert -x "
-    "--exclude-task --exclude-group -DexcludedGroups --test-skip-pattern --exclude-pattern -Dsurefire.excludes -c -o "
-    "--override-ini --rootdir --confcutdir --config --config-file --configuration -exec -overlay --noconftest";
-
-// The name in a selecting argument: the value, for a node id its last part.
-std::string named_by(std::string_view option, std::string_view value, std::string_view program) {
-  if (holds_word(excluding_options, option) || (option == "-p" && program.starts_with("pytest"))) return {};
-  if (value.empty()) return std::string(option.substr(std::min(option.find_first_not_of('-'), option.size())));
-  if (value.starts_with("not ") || value[0] == '!' || value[0] == '-' || value.find(" not ") != std::string_view::npos)
-    return {};
-  const std::size_t node = value.rfind("::");
-  return std::string(node == std::string_view::npos ? value : value.substr(node + 2));
-}
-
-bool is_selecting_option(const Selector& row, std::string_view word) {
-  const std::string_view flag = word.substr(0, word.find('='));
-  if (holds_word(row.options, flag)) return true;
-  // The value may follow a short option without a blank: `-kname`.
-  return word.size() > 2 && word[0] == '-' && word[1] != '-' && row.programs.starts_with("pytest") &&
-         holds_word(row.options, word.substr(0, 2));
-}
-
-// A folder in the top folder, such as `tests` or `./...`, is where the tests of a project are.
-bool is_nested(std::string_view operand) {
-  if (operand.starts_with("./")) operand.remove_prefix(2);
-  while (operand.ends_with('/')) operand.remove_suffix(1);
-  if (operand.find("...") != std::string_view::npos) return operand != "...";
-  return operand.find('/') != std::string_view::npos || operand.find("::") != std::string_view::npos ||
-         operand.find('.', 1) != std::string_view::npos;
-}
-
 }  // namespace
 
 Selection selection_of(const CommandKind& kind) {
-  if (kind.program != Program::runner) return {};
-  const std::string_view name = base_name(kind.name);
-  const auto* const row = std::find_if(selectors.begin(), selectors.end(),
-                                       [&](const Selector& one) { return holds_word(one.programs, name); });
-  bool after_subcommand = !holds_word("cargo mix meson npm yarn pnpm bun go", name);
-  for (std::size_t i = 0; i < kind.arguments.size(); ++i) {
-    const std::string& word = kind.arguments[i];
-    if (word.starts_with("--gtest_filter=")) return {word, named_by("", word.substr(15), "")};
-    if (row == selectors.end() || word == "--") continue;
-    if (word.size() > 1 && (word[0] == '-' || word[0] == '+')) {
-      if (!is_selecting_option(*row, word)) continue;
-      const bool apart = word.find('=') == std::string::npos && i + 1 < kind.arguments.size();
-      if (apart && holds(harmless_values, std::string_view(kind.arguments[i + 1]))) {
-        ++i;
-        continue;
-      }
-      const std::size_t equals = word.find('=');
-      const bool attached =
-          equals == std::string::npos && word.size() > 2 && word[1] != '-' && !holds_word(row->options, word);
-      const std::string option = word.substr(0, attached ? 2 : equals);
-      const std::string value = attached                      ? word.substr(2)
-                                : equals != std::string::npos ? word.substr(equals + 1)
-                                : apart                       ? kind.arguments[i + 1]
-                                                              : std::string();
-      return {apart && !attached ? word + " " + value : word, named_by(option, value, row->programs)};
-    }
-    if (!after_subcommand && (word == "test" || word == "t" || word == "tst" || word == "nextest" || word == "run")) {
-      after_subcommand = word != "nextest";
-      continue;
-    }
-    if (!after_subcommand || (name == "unittest" && word == "discover")) continue;
-    // An operand after an option may be its value.
-    const bool maybe_value = i > 0 && kind.arguments[i - 1].starts_with('-') && kind.arguments[i - 1] != "--" &&
-                             kind.arguments[i - 1].find('=') == std::string::npos;
-    if (maybe_value) continue;
-    if (row->operands == Operands::any || (row->operands == Operands::nested && is_nested(word)))
-      return {word, named_by("", word, row->programs)};
-  }
-  return {};
+  return kind.program == Program::runner ? selection_in(base_name(kind.name), kind.arguments) : Selection{};
+}
+
+const Runner* runner_in(const CommandKind& kind) {
+  return kind.program == Program::runner ? runner_of(base_name(kind.name)) : nullptr;
 }
 
 CommandKind kind_of(std::span<const std::string> argv, std::span<const std::string> runners) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "evidence/completion/runners.hpp"
+
 namespace muniment::evidence::completion {
 
 inline constexpr int wrappers_max = 8;  // nested wrappers; with more the program is unknown
@@ -38,11 +40,9 @@ CommandKind kind_of(std::span<const std::string> argv, std::span<const std::stri
 // Classifies a line in the syntax of a shell, like kind_of.
 CommandKind kind_of_line(std::string_view line, std::span<const std::string> runners);
 
-// The argument by which a runner runs only a part of the tests, or others: `-k login`, a node id, `-run=TestA`.
-struct Selection {
-  std::string argument;  // empty: the runner runs what its configuration says, or the command is no runner
-  std::string names;     // the part that it names; empty if it leaves tests out or changes the configuration
-};
+// Returns the row of the runner that the command runs; nullptr: it runs none, or one that only the policy names.
+const Runner* runner_in(const CommandKind& kind);
+
 Selection selection_of(const CommandKind& kind);
 
 }  // namespace muniment::evidence::completion

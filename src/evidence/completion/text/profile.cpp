@@ -20,13 +20,9 @@ constexpr std::uint32_t seen_anywhere = 1U << 31, seen_in_name = 1U << 30;
 // Flags for the places in which the word was counted as naming a different subject.
 constexpr std::uint32_t other_in_test = 1U << 29, other_in_name = 1U << 28, other_in_text = 1U << 27;
 constexpr std::uint32_t seen_bits = seen_anywhere | seen_in_name | other_in_test | other_in_name | other_in_text;
-constexpr std::size_t observation_specifics_min = 2;
-constexpr std::size_t observations_counted_max = 4;
 constexpr std::size_t weakening_reach_words = 4;
 constexpr std::size_t prompts_counted_max = 4;
 constexpr std::size_t commands_counted_max = 2;
-constexpr std::size_t nones_counted_max = 2;
-constexpr std::size_t edit_reach_words = 4;
 constexpr std::size_t digest_bytes_min = 7;
 
 // Returns whether the token is the hash of a commit or a checksum, whose letters form no words.
@@ -48,12 +44,6 @@ void take_cover(Profile& profile, const Term& term) {
 }
 
 // Runners that also build, install and list, so that their name alone does not imply tests.
-bool builds_too(std::string_view word) {
-  for (const std::string_view tool : {"cargo", "npm", "yarn", "pnpm", "mvn", "maven", "gradle"}) {
-    if (word == tool) return true;
-  }
-  return false;
-}
 
 class Profiler {
  public:
@@ -69,11 +59,6 @@ class Profiler {
       read_line(text.substr(0, end));
       text.remove_prefix(std::min(end + 1, text.size()));
     }
-  }
-
-  void finish() {
-    end_sentence();
-    profile_.half_facts += 2 * std::min(observations_, observations_counted_max);
   }
 
  private:
@@ -247,67 +232,17 @@ class Profiler {
     if ((classes & (stop_word | preposition)) == preposition) ++profile_.prepositions;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin;
     if ((classes & (blank | soft_blank)) != 0) ++profile_.blank_words;
-    sentence_classes_ |= in_code_ ? classes & ~(hedge | future) : classes;  // ThinkPad, should_retry
-    ++sentence_words_;
-    if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++sentence_specifics_;
-    const bool quiet = classes == 0 && edit_ == Edit::no && !profile_.edited_after && none_ != None::said &&
-                       since_negation_ > weakening_reach_words;
-    if (quiet) {  // true of most words: the rest of the function has no effect
-      none_ = None::unsaid;
-      ++since_weakening_;
-      return;
-    }
+    sentence_classes_ |= classes;
     follow_weakening(word, classes);
-    follow_unrun(word, classes);
-    follow_none(word, classes);
-    follow_edit(word, classes);
-  }
-
-  // Detects edits after a check: "after that run I rewrote …", "since the tests passed I changed …"; not "after the
-  // change
-  // 9 tests passed".
-  void follow_edit(std::string_view word, std::uint32_t classes) {
-    const bool begins = word[0] == 'a' || word[0] == 's' || word[0] == 't';
-    if (edit_ == Edit::no && !begins && !profile_.edited_after) return;  // most words
-    const bool again = word == "again" || word == "rerun" || word == "reran" || word == "passed" || word == "pass";
-    if (again && profile_.edited_after && (sentence_classes_ & negation) == 0) profile_.edited_after = false;
-    if (word == "after" || word == "since") since_ = word == "since";
-    if (word == "after" || word == "since" || word == "then" || word == "afterwards") {
-      const bool then = (word[0] == 't' || word.size() > 5) && (profile_.classes & test_word) != 0;
-      edit_ = then ? Edit::after_run : word[0] == 't' ? Edit::no : Edit::after;
-      edit_reach_ = 0;
-      return;
-    }
-    if (edit_ == Edit::no) return;
-    const bool at_once = edit_ == Edit::after && edit_reach_ == 0 && (classes & deed) != 0;
-    if (at_once && (profile_.classes & test_word) != 0 && since_)
-      profile_.edited_after = true;  // "I have since replaced it"
-    if (again && edit_ != Edit::after) edit_ = Edit::no;
-    if (edit_ == Edit::after) {
-      if (word == "run" || word == "runs" || word == "test" || word == "tests" || word == "check" || word == "passed") {
-        edit_ = Edit::after_run;
-        edit_reach_ = 0;
-      } else if (++edit_reach_ > edit_reach_words) {
-        edit_ = Edit::no;
-      }
-    } else if (edit_ == Edit::after_run) {
-      const bool own = word == "i" || word == "we";
-      if (own) edit_ = Edit::by_author;
-      if (++edit_reach_ > edit_reach_words) edit_ = Edit::no;
-    } else if ((classes & deed) != 0 || word == "edited" || word == "touched" || word == "adjusted") {
-      profile_.edited_after = true;
-    } else if (++edit_reach_ > edit_reach_words * 2) {
-      edit_ = Edit::no;
-    }
   }
 
   void first_time(std::string_view word, std::uint32_t classes) {
     ++profile_.distinct;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin_distinct;
-    if ((classes & runner_name) != 0 && !builds_too(word)) profile_.runner_named = true;
     if (classes == 0 && !typed_) add_word(profile_.likeness, word);
     if (classes != 0 && word.size() >= judged_word_letters_min) profile_.likeness.letters += word.size();
-    if ((classes & says_nothing) == 0 && word.size() >= 3 && !task_.has(word)) ++profile_.specific;
+    const bool symbol = word.starts_with("\xF0\x9F") || word.starts_with("\xE2");  // emoji, check marks, arrows
+    if ((classes & says_nothing) == 0 && word.size() >= 3 && !symbol && !task_.has(word)) ++profile_.specific;
   }
 
   void count_other(std::string_view word, std::uint32_t& known) {
@@ -354,55 +289,9 @@ class Profiler {
     ++since_weakening_;
   }
 
-  // Detects checks that did not run: a negation, then a word of testing ("could not run the tests", "haven't tested
-  // it").
-  void follow_unrun(std::string_view word, std::uint32_t classes) {
-    if ((classes & negation) != 0) since_negation_ = 0;
-    if (since_negation_ > weakening_reach_words) return;
-    const bool running = (classes & test_word) != 0
-                             ? (classes & (praise | count_noun)) == 0
-                             : word == "run" || word == "executed" || word == "tried" || word == "checked";
-    if (since_negation_ > 0 && since_negation_ <= weakening_reach_words && running) {
-      unrun_ = true;
-    }
-    ++since_negation_;
-  }
-
-  // Detects the observation that a check found nothing: "no output", "no issues found", "nothing listed".
-  void follow_none(std::string_view word, std::uint32_t classes) {
-    if (none_ == None::unsaid && word[0] != 'n' && word[0] != 'z') return;  // most words
-    const bool counts = (classes & count_noun) != 0 || word == "output" || word == "problems" || word == "diff";
-    if (none_ == None::said && (counts || (nothing_ && (classes & observation) != 0))) {
-      add_none();
-      none_ = None::counted;
-    } else {
-      none_ = word == "no" || word == "nothing" || word == "zero" ? None::said : None::unsaid;
-      nothing_ = word == "nothing";
-    }
-  }
-
-  void add_none() {
-    if (nones_++ < nones_counted_max) ++profile_.half_facts;
-  }
-
   void end_sentence() {
-    if (sentence_words_ >= 2) {
-      ++profile_.sentences;
-      const bool looked = (sentence_classes_ & observation) != 0 && sentence_specifics_ >= observation_specifics_min;
-      const bool coming = (sentence_classes_ & future) != 0;
-      const bool doubtful = (sentence_classes_ & hedge) != 0 || unrun_;
-      if (coming) ++profile_.promises;
-      if (doubtful) ++profile_.hedges;
-      if (looked && !coming && !doubtful) ++observations_;
-      if (!looked && (sentence_classes_ & deed) != 0 && sentence_specifics_ >= observation_specifics_min) {
-        if (deeds_++ < observations_counted_max / 2) ++profile_.half_facts;
-      }
-    }
     sentence_classes_ = 0;
-    sentence_words_ = sentence_specifics_ = 0;
-    since_weakening_ = since_negation_ = weakening_reach_words + 1;
-    unrun_ = false;
-    edit_ = Edit::no;
+    since_weakening_ = weakening_reach_words + 1;
   }
 
   const TaskTerms& task_;
@@ -410,18 +299,11 @@ class Profiler {
   WordTable words_, tokens_, lines_;
   std::uint32_t other_ = 0;  // place for which the token's words are counted as naming a different subject
   bool test_line_ = false, typed_ = false, behind_other_ = false;
-  bool frame_ = false, status_ = false, naming_ = false, in_code_ = false, sentence_start_ = true, unrun_ = false;
+  bool frame_ = false, status_ = false, naming_ = false, in_code_ = false, sentence_start_ = true;
   bool after_number_ = false, behind_number_ = false;
-  enum class None : std::uint8_t { unsaid, said, counted } none_ = None::unsaid;
-  enum class Edit : std::uint8_t { no, after, after_run, by_author } edit_ = Edit::no;
-  std::size_t edit_reach_ = 0;
-  bool since_ = false;
-  bool nothing_ = false;
-  std::size_t commands_ = 0, prompts_ = 0, nones_ = 0;
+  std::size_t commands_ = 0, prompts_ = 0;
   std::uint32_t sentence_classes_ = 0;
-  std::size_t sentence_words_ = 0, sentence_specifics_ = 0;
-  std::size_t since_weakening_ = weakening_reach_words + 1, since_negation_ = weakening_reach_words + 1;
-  std::size_t observations_ = 0, deeds_ = 0;
+  std::size_t since_weakening_ = weakening_reach_words + 1;
 };
 
 }  // namespace
@@ -435,7 +317,6 @@ Profile profile_of(std::string_view text, const TaskTerms& task) {
     profiler.read(text.substr(0, profiled_bytes_max / 2));
     profiler.read(text.substr(text.size() - profiled_bytes_max / 2));
   }
-  profiler.finish();
   return profile;
 }
 

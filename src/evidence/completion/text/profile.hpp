@@ -25,18 +25,15 @@ struct Profile {
   std::size_t distinct = 0;        // distinct words
   std::size_t specific = 0;        // distinct words in no class and not in the task
   std::size_t pseudo_latin = 0, pseudo_latin_distinct = 0;
-  std::size_t blank_words = 0;  // words of the classes blank and soft_blank
-  std::size_t half_facts = 0;   // two for each concrete statement, one for a weak one
-  std::size_t sentences = 0, promises = 0, hedges = 0;
+  std::size_t blank_words = 0;    // words of the classes blank and soft_blank
+  std::size_t half_facts = 0;     // two for each concrete statement, one for a weak one
   std::size_t blanks = 0;         // TODO, [PENDING], <insert …>, "XX passed"
   std::size_t blank_results = 0;  // "Test results: TBD"
   std::size_t fields = 0, soft_fields = 0;
   std::size_t status_lines = 0;  // "test_x ... ok", "PASSED tests/x.py::y", "ok 3 - z"
   std::size_t repeated_lines = 0;
   std::size_t names_of_tests = 0;  // distinct identifiers in status lines
-  bool runner_named = false;
-  bool edited_after = false;  // "after that run I rewrote the cache"
-  bool weakened = false;      // "removed the failing assertion"
+  bool weakened = false;           // "removed the failing assertion"
   Likeness likeness;
   std::vector<bool> covered;           // by index of the task's terms: the text names the term
   std::vector<bool> covered_by_names;  // by index: an identifier, a path or a line of a test names the term

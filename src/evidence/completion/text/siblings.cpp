@@ -439,7 +439,9 @@ std::string kin_in(std::string_view text, std::string_view task_content) {
   std::vector<Path> wanted;
   each_core(task_content, [&](std::string_view core) {
     Path path;
-    if (wanted.size() < kin_paths_max && read_path(core, path)) wanted.push_back(path);
+    // A name such as invoices-YYYY-MM.pdf stands for many.
+    if (wanted.size() < kin_paths_max && read_path(core, path) && path.base.find("YYYY") == std::string_view::npos)
+      wanted.push_back(path);
   });
   if (wanted.empty()) return {};
   for (const Path& path : wanted) {

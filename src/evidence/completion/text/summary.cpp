@@ -238,7 +238,7 @@ class Reader {
   // Reads a summary line, in which at least every second word belongs to a count, or which begins like a summary.
   void read_counts(std::string_view line, const std::vector<Token>& tokens) {
     std::array<std::optional<std::int64_t>, 5> counts;
-    std::size_t told = 0;
+    std::size_t told = 0, noun_used = tokens.size();
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (tokens[i].measured) {
         ++told;
@@ -246,7 +246,10 @@ class Reader {
       }
       if (!tokens[i].number) continue;
       const Noun after = i + 1 < tokens.size() ? noun_of(tokens[i + 1].word) : Noun::none;
-      const Noun before = i > 0 ? noun_of(tokens[i - 1].word) : Noun::none;
+      const bool is_set = tokens[i].sign == ':' || tokens[i].sign == '=';
+      // In "0 errors, 14 files" the noun belongs to the 0.
+      const bool used = i > 0 && noun_used == i - 1 && !is_set;
+      const Noun before = i > 0 && !used ? noun_of(tokens[i - 1].word) : Noun::none;
       // "12 tests passed": the second noun applies.
       const Noun second = after == Noun::ran && i + 2 < tokens.size() ? noun_of(tokens[i + 2].word) : Noun::none;
       const auto is_assigned = [&](std::size_t at) {
@@ -258,6 +261,7 @@ class Reader {
                                                          (is_assigned(i) && before != Noun::ran));
       Noun noun = second != Noun::none && !named_before ? second : named_before ? before : after;
       if (noun == Noun::none) continue;
+      if (!named_before) noun_used = second != Noun::none ? i + 2 : i + 1;
       counts[static_cast<std::size_t>(noun)] = *tokens[i].number;
       told += 2;
     }
@@ -275,15 +279,6 @@ class Reader {
                         (first == "failed" && line.find('(') < line.size());
     if (told * 2 < tokens.size() && !begins) return;
     check_total(tokens, counts);
-    // Surefire prints the count of each class, then the total.
-    const auto ran = counts[static_cast<std::size_t>(Noun::ran)];
-    if (ran && line.find("Tests run: ") != std::string_view::npos) {
-      if (line.find("Time elapsed") != std::string_view::npos) {
-        summary_.ran_of_classes = summary_.ran_of_classes.value_or(0) + *ran;
-      } else {
-        summary_.ran_of_all = *ran;
-      }
-    }
     if (first == "found" && is_count_of_faults(tokens))
       counts[static_cast<std::size_t>(Noun::failed)] = tokens[1].number;
     const auto take = [&](Noun noun, std::optional<std::int64_t>& into) {

@@ -11,7 +11,6 @@ namespace muniment::evidence::completion {
 
 struct Summary {
   std::optional<std::int64_t> passed, failed, skipped, ran;  // each value is from the last summary line with this count
-  std::optional<std::int64_t> ran_of_classes, ran_of_all;    // for runners that print counts by class and a total
   std::optional<std::int64_t> exit_status;                   // last stated value
   bool no_tests = false;                                     // "no tests ran", "no test files"
   bool says_failed = false;                                  // "FAILED (failures=2)", "BUILD FAILED"

@@ -37,7 +37,7 @@ constexpr std::array class_rows{
         work_verb,
         "fix fixing implement implementation add adding write create make build update change improve refactor develop "
         "finish complete completion do get set put run execute perform check ensure verify validate handle handling support "
-        "use work task job todo issue bug problem ticket story feature item request requirement need want allow enable "
+        "use work task job issue bug problem ticket story feature item request requirement need want allow enable "
         "provide introduce resolve address solve deliver ship investigate prepare setup configure modify adjust rework "
         "choose decide pick raise measure leave conduct evaluate assess determine collect gather bring keep confirm demonstrate "
         "prove interview draft propose "

@@ -99,7 +99,7 @@ class SuitesReader {
   void close_test() {
     test_depth_ = 0;
     count_test(report_.counts, outcome_);
-    if (outcome_ == Outcome::failed) keep_failure(report_, test_name_);
+    keep_test(report_, outcome_, test_name_);
     if (outcome_ == Outcome::passed && flaky_) ++report_.flaky;
     if (suites_.empty()) return;
     ++suites_.back().direct;

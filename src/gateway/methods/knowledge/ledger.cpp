@@ -36,7 +36,9 @@ std::string command_members(Call& call, const evidence::completion::Command& com
   if (const auto& report = command.report) {
     out.key("report").begin_object().member("format", report->format).member("total", report->counts.total);
     out.member("passed", report->counts.passed).member("failed", report->counts.failed);
-    out.member("skipped", report->counts.skipped).end_object();
+    out.member("skipped", report->counts.skipped);
+    if (report->deselected > 0) out.member("deselected", report->deselected);
+    out.end_object();
   }
   return "," + std::move(out).text().substr(1);
 }

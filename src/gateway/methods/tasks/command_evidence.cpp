@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "evidence/reports/tally.hpp"
 #include "gateway/access.hpp"
@@ -23,6 +24,7 @@ namespace reports = evidence::reports;
 constexpr std::size_t text_bytes_max = 16 * 1024;     // size of the output that the evidence itself contains
 constexpr std::size_t content_bytes_max = 48 * 1024;  // size of evidence that fits an event's body
 
+constexpr std::size_t earlier_runs_max = 200;  // recorded commands of a task that are compared
 constexpr auto report_size_max = static_cast<std::int64_t>(reports::report_bytes_max);
 
 // Returns the end of the stream's artifact that command.ended names; empty if the command wrote nothing.
@@ -75,25 +77,54 @@ void read_end(const json::Value& body, completion::Command& command) {
   }
 }
 
-// Reads the report file that the client names, otherwise the command's output.
-Status read_report(Call& call, const store::Run& run, std::string_view out, std::string_view err,
-                   completion::Command& command) {
-  const json::Value named = call.params["report"];
-  if (!named) {
-    command.report = reports::read_report(out);
-    if (!command.report) command.report = reports::read_report(err);
-    return success();
-  }
-  ASSIGN_OR_RETURN(const store::ArtifactRow row, artifact_of_run(call, run, named["artifact_id"].string_or("")));
+void read_changes(const json::Value& value, completion::Command& command) {
+  for (const json::Value path : value["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
+  for (const json::Value path : value["skips_added"]) command.skips_added.push_back(path.string_or(""));
+  command.tests_changed_reason = value["tests_changed_reason"].string_or("");
+  command.tests_diff = value["tests_diff"].string_or("");
+}
+
+Result<reports::Report> read_report_file(Call& call, const store::Run& run, const std::string& artifact_id,
+                                         std::size_t& bytes) {
+  ASSIGN_OR_RETURN(const store::ArtifactRow row, artifact_of_run(call, run, artifact_id));
   if (row.size_bytes > report_size_max)
-    return Error(Errc::too_large, fmt::format("report: the file is too large: {}, at most {} are read.",
+    return Error(Errc::too_large, fmt::format("reports: the file is too large: {}, at most {} are read.",
                                               human_size(static_cast<std::size_t>(row.size_bytes)),
                                               human_size(reports::report_bytes_max)));
+  bytes += static_cast<std::size_t>(row.size_bytes);
+  if (bytes > limits::reports_bytes_max)
+    return Error(Errc::too_large, fmt::format("reports: the files are too large: at most {} are read together.",
+                                              human_size(limits::reports_bytes_max)));
   ASSIGN_OR_RETURN(const std::string text, call.services.files.read(store::file_of(row), 0, row.size_bytes));
-  command.report = reports::read_report(text);
-  if (!command.report)
-    return Error(Errc::invalid_argument, "report: the file is in no known format. docs/evidence.md lists the formats.");
-  if (const auto modified = named["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
+  auto report = reports::read_report(text);
+  if (!report)
+    return Error(Errc::invalid_argument, "reports: a file is in no known format. docs/evidence.md lists the formats.");
+  return std::move(*report);
+}
+
+// Reads the report files that the client names, and the command's output.
+Status read_reports(Call& call, const store::Run& run, std::string_view out, std::string_view err,
+                    completion::Command& command) {
+  auto output = reports::read_report(out);
+  if (!output) output = reports::read_report(err);
+  const json::Value named = call.params["reports"];
+  if (!named) {
+    command.report = std::move(output);
+    return success();
+  }
+  if (output && output->complete && !output->analysis && output->packages == 0) command.output = output->counts;
+  std::size_t bytes = 0;
+  for (const json::Value file : named) {
+    ASSIGN_OR_RETURN(reports::Report report, read_report_file(call, run, file["artifact_id"].string_or(""), bytes));
+    if (command.report_files++ == 0)
+      command.report = std::move(report);
+    else
+      reports::add_report(*command.report, std::move(report));
+    const auto changed = parse_time(file["modified_at"].string_or(""));
+    if (!changed) continue;
+    command.report_modified_at = std::min(command.report_modified_at.value_or(*changed), *changed);
+    command.report_newest_at = std::max(command.report_newest_at.value_or(*changed), *changed);
+  }
   return success();
 }
 
@@ -121,9 +152,18 @@ void write_report(json::Writer& out, const completion::Command& command) {
   if (!report.problem.empty()) out.member("problem", report.problem);
   if (!report.note.empty()) out.member("note", report.note);
   if (report.flaky > 0) out.member("flaky", report.flaky);
+  if (report.deselected > 0) out.member("deselected", report.deselected);
+  if (report.packages > 0) out.member("packages", report.packages);
   if (report.warnings > 0) out.member("warnings", report.warnings);
   if (report.unreadable) out.member("unreadable", true);
+  if (command.report_files > 0) out.member("files", command.report_files);
+  if (command.output) {
+    out.key("output").begin_object();
+    write_counts(out, *command.output);
+    out.end_object();
+  }
   if (command.report_modified_at) out.member("modified_at", format_time(*command.report_modified_at));
+  if (command.report_newest_at) out.member("newest_at", format_time(*command.report_newest_at));
   out.end_object();
 }
 
@@ -152,9 +192,56 @@ std::string content_json(const completion::Command& command, const std::string& 
   out.end_object();
   if (!parts.workflow.empty()) out.raw_member("workflow", parts.workflow);
   if (command.report) write_report(out, command);
+  if (!command.tests_missing.empty()) out.member("tests_missing", command.tests_missing);
+  if (command.ran_before > 0) out.member("ran_before", command.ran_before);
   if (!command.tests_changed.empty()) out.member("tests_changed", command.tests_changed);
   if (!command.tests_changed_reason.empty()) out.member("tests_changed_reason", command.tests_changed_reason);
+  if (!command.tests_diff.empty()) out.member("tests_diff", command.tests_diff);
+  if (!command.skips_added.empty()) out.member("skips_added", command.skips_added);
   return std::move(out.end_object()).text();
+}
+
+// Compares the run with the earlier ones that were recorded for the same task.
+Status look_up_task(Call& call, const store::Run& run, const Uuid& command_id, completion::Command& command) {
+  const auto task = call.params["task_id"].as_string();
+  if (!task || !command.report || command.report->analysis || command.report->counts.failed > 0) return success();
+  std::vector<std::string>& passes = command.report->passes;
+  const bool named = reports::names_passes(*command.report);
+  std::ranges::sort(passes);
+  const std::string suite = suite_of(command);
+  store::EvidenceFilter filter;
+  filter.run_id = run.run_id;
+  filter.task_id = *task;
+  ASSIGN_OR_RETURN(const auto rows, call.reader->evidence(filter, earlier_runs_max));
+  for (const store::EvidenceRow& row : rows) {
+    if (!row.command_id || !row.content || row.command_id == command_id || row.actor != call.caller.actor) continue;
+    ASSIGN_OR_RETURN(const json::Document content, json::parse(*row.content));
+    const json::Value report = content.root()["report"];
+    const reports::Counts counts = counts_of(report);
+    // Packages of Go are no tests.
+    const bool same = content.root()["command"]["suite"].string_or("") == suite && !report["packages"].present();
+    if (same && command.report->packages == 0)
+      command.ran_before = std::max(command.ran_before, counts.passed + counts.failed);
+    if (!named || report["format"].string_or("") != command.report->format) continue;
+    for (const json::Value failure : report["failures"]) {
+      const std::string name = failure.string_or("");
+      const bool known = std::ranges::binary_search(passes, name) ||
+                         std::ranges::find(command.tests_missing, name) != command.tests_missing.end();
+      if (!known && command.tests_missing.size() < reports::failures_kept_max) command.tests_missing.push_back(name);
+    }
+  }
+  return success();
+}
+
+// "2 of 3 tests passed, 0 skipped, 1 deselected"
+std::string passed_text(const reports::Report& report) {
+  const reports::Counts& counts = report.counts;
+  if (report.packages > 0 && report.packages == counts.total)
+    return fmt::format("{} {} of Go passed", counts.total, counts.total == 1 ? "package" : "packages");
+  const std::string flaky = report.flaky > 0 ? fmt::format(", {} flaky", report.flaky) : "";
+  const std::string deselected = report.deselected > 0 ? fmt::format(", {} deselected", report.deselected) : "";
+  return fmt::format("{} of {} tests passed, {} skipped{}{}", counts.passed, counts.total + report.deselected,
+                     counts.skipped, deselected, flaky);
 }
 
 // Looks up the counts of the last accepted run of the same command.
@@ -199,11 +286,11 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
   for (const std::string_view stream : {"stdout", "stderr"}) {
     if (const auto artifact = end_body.root()[stream]["artifact_id"].as_string()) made.artifacts.push_back(*artifact);
   }
-  if (const auto artifact = call.params["report"]["artifact_id"].as_string()) made.artifacts.push_back(*artifact);
-  if (!call.params["workflow"]) RETURN_IF_ERROR(read_report(call, run, out, err, command));
-  for (const json::Value path : call.params["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
-  command.tests_changed_reason = call.params["tests_changed_reason"].string_or("");
+  for (const json::Value file : call.params["reports"]) made.artifacts.push_back(file["artifact_id"].string_or(""));
+  if (!call.params["workflow"]) RETURN_IF_ERROR(read_reports(call, run, out, err, command));
+  read_changes(call.params, command);
   RETURN_IF_ERROR(look_up_earlier(call, command));
+  RETURN_IF_ERROR(look_up_task(call, run, start_id, command));
   std::string tail = tail_of(out.empty() ? err : out);
   RawParts parts;
   if (const json::Value isolation = end_body.root()["isolation"]) {
@@ -269,12 +356,18 @@ completion::Command command_of(const json::Value& content) {
     kept.problem = report["problem"].string_or("");
     kept.note = report["note"].string_or("");
     kept.warnings = report["warnings"].as_int().value_or(0);
+    kept.deselected = report["deselected"].as_int().value_or(0);
+    kept.packages = report["packages"].as_int().value_or(0);
     kept.flaky = report["flaky"].as_int().value_or(0);
     kept.unreadable = report["unreadable"].as_bool().value_or(false);
+    command.report_files = report["files"].as_int().value_or(0);
+    if (const json::Value output = report["output"]) command.output = counts_of(output);
     if (const auto modified = report["modified_at"].as_string()) command.report_modified_at = parse_time(*modified);
+    if (const auto newest = report["newest_at"].as_string()) command.report_newest_at = parse_time(*newest);
   }
-  for (const json::Value path : content["tests_changed"]) command.tests_changed.push_back(path.string_or(""));
-  command.tests_changed_reason = content["tests_changed_reason"].string_or("");
+  for (const json::Value name : content["tests_missing"]) command.tests_missing.push_back(name.string_or(""));
+  command.ran_before = content["ran_before"].as_int().value_or(0);
+  read_changes(content, command);
   return command;
 }
 
@@ -300,9 +393,7 @@ CommandResult judge_command(const completion::Command& command, const std::strin
   if (command.report->format == reports::golden_format)
     return {true, fmt::format("{} of {} outputs equal their golden files", counts.passed, counts.total)};
   if (command.report->analysis) return {true, reports::findings_text(*command.report) + weak};
-  const std::string flaky = command.report->flaky > 0 ? fmt::format(", {} flaky", command.report->flaky) : "";
-  return {true, fmt::format("{} of {} tests passed, {} skipped{}{}", counts.passed, counts.total, counts.skipped, flaky,
-                            weak)};
+  return {true, passed_text(*command.report) + weak};
 }
 
 }  // namespace muniment::gateway::methods
