@@ -18,8 +18,8 @@ CASES = shared_data().parent / "cases"
 class Reports(EvidenceCase):
     def program(self, name: str, script: str) -> str:
         """Returns the path of an executable shell script with this name, outside of the repository."""
-        tools = self.daemon.folder / f"{self._testMethodName}-tools"
-        tools.mkdir(exist_ok=True)
+        tools = self.daemon.folder / f"{self._testMethodName}-tools" / "site-packages"   # as a package is installed
+        tools.mkdir(parents=True, exist_ok=True)
         (tools / name).write_text("#!/bin/sh\n" + script)
         (tools / name).chmod(0o755)
         return str(tools / name)

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import uuid
 from typing import Optional
@@ -34,6 +35,9 @@ class EvidenceCase(DaemonCase):
         super().setUp()
         self.folder = self.daemon.folder / self._testMethodName
         self.folder.mkdir()
+        self.start()
+
+    def start(self) -> None:
         (self.folder / "adder.py").write_text(GOOD)
         (self.folder / "test_adder.py").write_text(TESTS)
         (self.folder / ".gitignore").write_text("__pycache__/\n")
@@ -49,10 +53,10 @@ class EvidenceCase(DaemonCase):
         return subprocess.run([str(BUILD / "muniment"), "--data", str(self.daemon.data), *words], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=FINISH_S, cwd=self.folder, env=env)
 
-    def open(self, content: str = "Make the adder tests pass") -> str:
-        done = self.muniment("task", "open", content, "--run", self.run_id, "--task", "t1")
+    def open(self, content: str = "Make the adder tests pass", task: str = "t1") -> str:
+        done = self.muniment("task", "open", content, "--run", self.run_id, "--task", task)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return "t1"
+        return task
 
     def exec(self, *command: str, task: Optional[str] = "t1", options: tuple[str, ...] = ()) -> tuple[int, str, str]:
         """Returns the exit status, the evidence, and the judgement that was printed."""
@@ -340,6 +344,45 @@ class Changes(EvidenceCase):
         (self.folder / "adder.py").write_text(GOOD)
         (self.folder / "later.py").write_text("import unittest\n\n\ndef later():\n    raise unittest.SkipTest('later')\n")
         self.assert_weak("skips_added")
+
+    def test_what_the_repository_hides_from_git(self) -> None:
+        changed, git = self.folder / "test_adder.py", lambda *words: subprocess.run(["git", *words], cwd=self.folder, check=True)
+        weaker = TESTS.replace("add(1, 2), 3", "add(1, 2), 9 - 6")
+
+        def by_filter() -> None:
+            git("config", "filter.hide.clean", "git cat-file blob HEAD:test_adder.py")
+            (self.folder / ".git/info/attributes").write_text("test_adder.py filter=hide\n")
+            changed.write_text(weaker)
+
+        def by_times() -> None:
+            for name, value in (("trustctime", "false"), ("checkStat", "minimal")):
+                git("config", f"core.{name}", value)
+            before = changed.stat()
+            changed.write_text(TESTS.replace("add(1, 2), 3", "add(2, 1), 3"))
+            os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+        def by_flag() -> None:
+            git("update-index", "--assume-unchanged", "test_adder.py")
+            changed.write_text(weaker)
+
+        def by_exclusion() -> None:
+            (self.folder / ".git/info/exclude").write_text("conftest.py\n")
+            (self.folder / "conftest.py").write_text("collect_ignore = []\n")
+
+        for hide in (by_filter, by_times, by_flag, by_exclusion):
+            with self.subTest(hide=hide.__name__):
+                self.open(task=hide.__name__)
+                hide()
+                status, _, said = self.exec(*UNITTEST, task=hide.__name__)
+                self.assertEqual((status, "changed within the task" in said), (1, True), said)
+                shutil.rmtree(self.folder / ".git")
+                self.start()
+
+    def test_an_ignored_file_that_was_there_before(self) -> None:
+        (self.folder / ".git/info/exclude").write_text("conftest.py\n")
+        (self.folder / "conftest.py").write_text("collect_ignore = []\n")
+        self.open()
+        self.assert_strong()
 
     def test_configuration_counts_as_tests(self) -> None:
         names = ("Makefile", "package.json", "setup.cfg", "CMakeLists.txt")

@@ -72,9 +72,7 @@ class Recording {
     RETURN_IF_ERROR(check_evidence_options());
     RETURN_IF_ERROR(choose_run());
     if (!options_.evidence.task.empty()) {
-      ASSIGN_OR_RETURN(OpenedTask task, opened_task(session_, run_id_, options_.evidence.task));
-      task_tree_ = std::move(task.tree_digest);
-      task_opened_at_ = task.opened_at;
+      ASSIGN_OR_RETURN(base_, base_of_task(session_, run_id_, options_.evidence.task));
     }
     ASSIGN_OR_RETURN(const std::string params, start_params());
     started_ = Clock().now();
@@ -106,7 +104,7 @@ class Recording {
     EvidenceRequest request = options_.evidence;
     request.scrub = options_.scrub;
     request.started = started_;
-    return record_evidence(session_, request, run_id_, options_.step, command_id_, folder_, task_tree_);
+    return record_evidence(session_, request, run_id_, options_.step, command_id_, folder_, base_);
   }
 
   Status end_own_run(const CommandOutcome& outcome, bool passed) {
@@ -181,9 +179,7 @@ class Recording {
   }
 
   void write_program(json::Writer& params) const {
-    TaskBase base{.opened_at = task_opened_at_};
-    if (std::string commit = commit_of(task_tree_); !commit.empty()) base.commit = std::move(commit);
-    const TestProgram program = test_program(session_.command, folder_, base);
+    const TestProgram program = test_program(session_.command, folder_, base_);
     params.key("program").begin_object().member("path", program.path);
     if (!program.own.empty()) params.member("own", program.own);
     params.end_object();
@@ -225,9 +221,8 @@ class Recording {
   std::string folder_;
   std::string run_id_;
   std::string command_id_;
-  std::string task_tree_;  // digest of the working tree when the task was opened
-  std::optional<Time> task_opened_at_;
-  Time started_{};         // before the start of the command
+  TaskBase base_;
+  Time started_{};  // before the start of the command
   std::string_view recording_ = end_of_command;
   bool own_run_ = false;
   std::size_t scrubbed_ = 0;  // number of secrets replaced in the output

@@ -7,7 +7,6 @@
 #include "base/text.hpp"
 #include "cli/connect/pages.hpp"
 #include "cli/connect/upload.hpp"
-#include "cli/exec/git.hpp"
 #include "cli/exec/report_file.hpp"
 #include "cli/exec/scrub.hpp"
 #include "cli/exec/test_changes.hpp"
@@ -71,12 +70,16 @@ Result<std::string> run_of_task(Session& session, const std::string& task_id) {
                fmt::format("{} open runs have an open task {}: {}. Name one: --run RUN", runs.size(), task_id, all));
 }
 
-Result<OpenedTask> opened_task(Session& session, const std::string& run_id, const std::string& task_id) {
+Result<TaskBase> base_of_task(Session& session, const std::string& run_id, const std::string& task_id) {
   ASSIGN_OR_RETURN(const Message answer,
                    session.call("task.list", fmt::format("{{\"run_id\":{},\"task_id\":{}}}", json::quote(run_id),
                                                          json::quote(task_id))));
-  for (const json::Value task : answer.result()["tasks"])
-    return OpenedTask{std::string(task["tree_digest"].string_or("")), parse_time(task["opened_at"].string_or(""))};
+  for (const json::Value task : answer.result()["tasks"]) {
+    TaskBase base{.opened_at = parse_time(task["opened_at"].string_or(""))};
+    if (std::string commit = commit_of(std::string(task["tree_digest"].string_or(""))); !commit.empty())
+      base.commit = std::move(commit);
+    return base;
+  }
   return Error(Errc::not_found,
                fmt::format("no task {} in run {}. Open it first: muniment task open --run {} --task {} CONTENT",
                            task_id, run_id, shell_word(run_id), shell_word(task_id)));
@@ -84,14 +87,13 @@ Result<OpenedTask> opened_task(Session& session, const std::string& run_id, cons
 
 Result<bool> record_evidence(Session& session, const EvidenceRequest& request, const std::string& run_id,
                              const std::string& step_id, const std::string& command_id, const std::string& folder,
-                             const std::string& task_tree) {
+                             const TaskBase& base) {
   json::Writer params;
   params.begin_object().member("run_id", run_id).member("type", request.type).member("command_id", command_id);
   if (!step_id.empty()) params.member("step_id", step_id);
   if (!request.task.empty()) params.member("task_id", request.task);
   if (!request.reports.empty()) RETURN_IF_ERROR(add_reports(session, request, run_id, step_id, params));
-  const std::string base = commit_of(task_tree);
-  TestChanges changes = test_changes(folder, base.empty() ? "HEAD" : base);
+  TestChanges changes = test_changes(folder, base);
   if (!changes.paths.empty()) params.member("tests_changed", changes.paths);
   if (request.scrub) scrub_text(changes.lines);
   if (!changes.lines.empty()) params.member("tests_diff", changes.lines);

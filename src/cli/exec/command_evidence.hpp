@@ -1,14 +1,13 @@
 // Records evidence of a recorded command: the report that it wrote and the tests that changed.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "cli/commands.hpp"
 #include "cli/exec/evidence_terms.hpp"
+#include "cli/exec/git.hpp"
 
 namespace muniment::cli {
 
@@ -25,16 +24,12 @@ struct EvidenceRequest {
 // Returns the open run with an open task of this id. Errors: not_found if there is none, conflict if there are several.
 Result<std::string> run_of_task(Session& session, const std::string& task_id);
 
-struct OpenedTask {
-  std::string tree_digest;  // of the working tree at that time
-  std::optional<Time> opened_at;
-};
 // Errors: not_found if the run has no such task.
-Result<OpenedTask> opened_task(Session& session, const std::string& run_id, const std::string& task_id);
+Result<TaskBase> base_of_task(Session& session, const std::string& run_id, const std::string& task_id);
 
 // Records the evidence and prints the result on standard error. Returns false if the command does not count as passed.
 Result<bool> record_evidence(Session& session, const EvidenceRequest& request, const std::string& run_id,
                              const std::string& step_id, const std::string& command_id, const std::string& folder,
-                             const std::string& task_tree);
+                             const TaskBase& base);
 
 }  // namespace muniment::cli

@@ -3,12 +3,49 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "base/clock.hpp"
 
 namespace muniment::cli {
 
-// Runs `git -C <folder> <words…>` and returns its output; nullopt if git is missing or fails.
-std::optional<std::string> git_output(const std::string& folder, std::vector<std::string> words);
+// What was there before the agent's work on a task.
+struct TaskBase {
+  std::string commit = "HEAD";    // of the tree in which the task was opened
+  std::optional<Time> opened_at;  // nullopt: the command supports no task
+
+  // Returns whether a file, or a link itself, changed after the task was opened. No user but root can set the time of a
+  // change.
+  bool is_newer(const std::string& path) const;
+};
+
+// Runs `git -C <folder> <words…>` and returns its output; nullopt if git is missing or fails. `settings` are further
+// variables of its environment, "NAME=VALUE".
+std::optional<std::string> git_output(const std::string& folder, std::vector<std::string> words,
+                                      const std::vector<std::string>& settings = {});
+
+// Git as it sees a working tree after a commit if the repository claims nothing about it: with an index made from the
+// commit, which does not say that files are unchanged, and without the filters that the repository names.
+class CommitView {
+ public:
+  CommitView(std::string folder, const std::string& commit);
+  ~CommitView();
+  CommitView(const CommitView&) = delete;
+  CommitView& operator=(const CommitView&) = delete;
+
+  // Returns false if git does not know the commit.
+  bool made() const { return made_; }
+  std::optional<std::string> git(std::vector<std::string> words) const {
+    return git_output(folder_, std::move(words), settings_);
+  }
+
+ private:
+  const std::string folder_;
+  std::string temporary_;  // folder of the index
+  std::vector<std::string> settings_;
+  bool made_ = false;
+};
 
 // Splits a text at NUL bytes.
 std::vector<std::string> split_at_nul(const std::string& text);

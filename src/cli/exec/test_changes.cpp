@@ -9,7 +9,6 @@
 
 #include "base/files/file.hpp"
 #include "base/text.hpp"
-#include "cli/exec/git.hpp"
 #include "evidence/completion/diff.hpp"
 
 namespace muniment::cli {
@@ -41,28 +40,16 @@ bool is_test_path(const std::string& path) {
          stem.ends_with("Tests");
 }
 
+// Beginnings of the names of files that configure tests.
+constexpr std::array<std::string_view, 20> configuration_names = {
+    "conftest.py",        "pytest.ini",          ".pytest.ini",       "pytest.toml",       "tox.ini",     "noxfile.py",
+    "jest.config.",       "jest.setup.",         "vitest.config.",    "vitest.workspace.", "karma.conf.", ".mocharc",
+    "playwright.config.", "CTestTestfile.cmake", "CTestCustom.cmake", "phpunit.xml",       ".coveragerc", ".rspec",
+    "nextest.toml",       "sitecustomize.py"};
+
 bool is_test_configuration(const std::string& path) {
-  const std::string_view name = name_of(path);
-  return starts_with_any(name, {"conftest.py",
-                                "pytest.ini",
-                                ".pytest.ini",
-                                "pytest.toml",
-                                "tox.ini",
-                                "noxfile.py",
-                                "jest.config.",
-                                "jest.setup.",
-                                "vitest.config.",
-                                "vitest.workspace.",
-                                "karma.conf.",
-                                ".mocharc",
-                                "playwright.config.",
-                                "CTestTestfile.cmake",
-                                "CTestCustom.cmake",
-                                "phpunit.xml",
-                                ".coveragerc",
-                                ".rspec",
-                                "nextest.toml",
-                                "sitecustomize.py"});
+  return std::ranges::any_of(configuration_names,
+                             [&](std::string_view name) { return name_of(path).starts_with(name); });
 }
 
 // Files that configure more than tests. A change counts if it removes or changes a line, or mentions tests; added
@@ -109,17 +96,23 @@ bool is_document(std::string_view path) {
 
 class Comparison {
  public:
-  Comparison(const std::string& folder, const std::string& commit) : folder_(folder), commit_(commit) {}
+  Comparison(const std::string& folder, const TaskBase& base)
+      : base_(base), commit_(base.commit), view_(folder, base.commit) {}
 
   TestChanges compare() {
+    if (!view_.made()) {
+      if (commit_ != "HEAD") found_.paths.push_back("(git cannot compare with " + commit_ + ")");
+      return std::move(found_);
+    }
+    const auto top = git({"rev-parse", "--show-toplevel"});
+    top_ = top ? top->substr(0, top->find('\n')) : "";
     const auto changed = git({"-c", "diff.relative=false", "diff", "--no-ext-diff", "--no-textconv", "--no-renames",
-                              "--name-status", "-z", commit_});
-    const auto added = git({"ls-files", "-z", "--others", "--exclude-standard", "--full-name", ":/"});
-    if (!changed && commit_ != "HEAD") found_.paths.push_back("(git cannot compare with " + commit_ + ")");
-    add_hidden();
+                              "--ignore-submodules=dirty", "--name-status", "-z", commit_});
     const std::vector<std::string> words = split_at_nul(changed.value_or(""));
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) add_changed(words[i], words[i + 1]);
+    const auto added = git({"ls-files", "-z", "--others", "--exclude-standard", "--full-name", ":/"});
     for (const std::string& path : split_at_nul(added.value_or(""))) add_new(path);
+    add_ignored();
     add_skips();
     for (std::vector<std::string>* const list : {&found_.paths, &found_.skips}) {
       std::ranges::sort(*list);
@@ -130,7 +123,7 @@ class Comparison {
   }
 
  private:
-  std::optional<std::string> git(std::vector<std::string> words) const { return git_output(folder_, std::move(words)); }
+  std::optional<std::string> git(std::vector<std::string> words) const { return view_.git(std::move(words)); }
 
   std::string diff_of(const std::string& path, const char* context) const {
     return git({"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", context, commit_, "--",
@@ -138,13 +131,14 @@ class Comparison {
         .value_or("");
   }
 
-  // "h path": assume-unchanged, "S path": skip-worktree. git ignores changes in both.
-  void add_hidden() {
-    const auto tagged = git({"ls-files", "-z", "-v", "--full-name", ":/"});
-    for (const std::string& line : split_at_nul(tagged.value_or(""))) {
-      const bool hidden = line.size() > 2 && (line[0] == 'S' || (line[0] >= 'a' && line[0] <= 'z'));
-      if (hidden && (is_test_path(line.substr(2)) || is_test_configuration(line.substr(2))))
-        found_.paths.push_back(line.substr(2));
+  void add_ignored() {
+    std::vector<std::string> words = {"ls-files",           "-z",          "--others", "--ignored",
+                                      "--exclude-standard", "--full-name", "--"};
+    for (const std::string_view name : configuration_names) words.push_back(":(top,glob)**/" + std::string(name) + "*");
+    for (const std::string& path : split_at_nul(git(std::move(words)).value_or(""))) {
+      const bool installed =
+          contains_any("/" + path, {"/node_modules/", "/site-packages/", "/dist-packages/", "/vendor/"});
+      if (!installed && base_.is_newer(top_ + "/" + path)) found_.paths.push_back(path);
     }
   }
 
@@ -194,9 +188,8 @@ class Comparison {
       });
       if (gained > 0) found_.skips.push_back(path);
     }
-    const auto top = git({"rev-parse", "--show-toplevel"});
-    if (new_sources_.empty() || !top) return;
-    const std::filesystem::path root = top->substr(0, top->find('\n'));
+    if (top_.empty()) return;
+    const std::filesystem::path root = top_;
     for (const std::string& path : new_sources_) {
       std::error_code failed;
       if (!std::filesystem::is_regular_file(root / path, failed)) continue;
@@ -205,17 +198,19 @@ class Comparison {
     }
   }
 
-  const std::string& folder_;
+  const TaskBase& base_;
   const std::string& commit_;
+  const CommitView view_;
+  std::string top_;
   std::vector<std::string> new_sources_;
   TestChanges found_;
 };
 
 }  // namespace
 
-TestChanges test_changes(const std::string& folder, const std::string& commit) {
-  if (commit.empty() || !git_output(folder, {"rev-parse", "--git-dir"})) return {};
-  return Comparison(folder, commit).compare();
+TestChanges test_changes(const std::string& folder, const TaskBase& base) {
+  if (!git_output(folder, {"rev-parse", "--git-dir"})) return {};
+  return Comparison(folder, base).compare();
 }
 
 }  // namespace muniment::cli

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/exec/git.hpp"
+
 namespace muniment::cli {
 
 inline constexpr std::size_t changed_tests_max = 100;            // paths of each list
@@ -22,7 +24,8 @@ struct TestChanges {
   std::vector<std::string> skips;  // other files that gained more lines that skip tests than they lost
 };
 
-// Returns the changes since `commit`; empty without git, a tree or a commit.
-TestChanges test_changes(const std::string& folder, const std::string& commit);
+// Returns the changes since the commit; empty without git, a tree or a commit. A file that git is told to ignore and
+// that configures tests counts if it is newer than the task.
+TestChanges test_changes(const std::string& folder, const TaskBase& base);
 
 }  // namespace muniment::cli

@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
 #include "base/files/file.hpp"
 #include "base/text.hpp"
-#include "cli/exec/git.hpp"
 #include "evidence/completion/text/command_line.hpp"
 
 namespace muniment::cli {
@@ -98,8 +96,6 @@ fs::path find_in_path(const std::string& name) {
   return {};
 }
 
-Time time_of(const timespec& time) { return {std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1'000}; }
-
 bool is_within(const std::string& path, const std::string& folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
@@ -145,13 +141,12 @@ class Examination {
     return failed ? std::string() : path.string();
   }
 
-  // Returns the reason why the agent may have made a program outside the tree; empty: none. No user but root can set
-  // the time of a file's last change of state.
+  // Returns the reason why the agent may have made a program outside the tree; empty: none.
   std::string made_by_agent(const std::string& path) const {
-    struct stat about {};
-    if (base_.opened_at && ::lstat(path.c_str(), &about) == 0 && time_of(about.st_ctim) >= *base_.opened_at)
+    if (base_.is_newer(path))
       return fmt::format("the program {} changed after the task was opened, and is no installed package", path);
     for (fs::path folder = fs::path(path).parent_path(); !folder.empty(); folder = folder.parent_path()) {
+      struct stat about {};
       if (::stat(folder.c_str(), &about) == 0 && (about.st_mode & S_IWOTH) != 0)
         return fmt::format("the program {} lies in {}, in which every user may write, and is no installed package",
                            path, folder.string());

@@ -1,23 +1,16 @@
 // Tells whether the program that runs tests is a program of the machine, or the agent's own.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "cli/exec/git.hpp"
 
 namespace muniment::cli {
 
 struct TestProgram {
   std::string path;  // resolved path of the command's program; empty: not found
   std::string own;   // the reason why the agent wrote what runs, with the file or variable; empty: none was found
-};
-
-// What was there before the agent's work on a task.
-struct TaskBase {
-  std::string commit = "HEAD";    // of the tree in which the task was opened
-  std::optional<Time> opened_at;  // nullopt: the command supports no task
 };
 
 // Examines the command as it would start in the folder with the environment of this process. A file of the tree is not
