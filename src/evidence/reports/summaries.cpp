@@ -71,6 +71,11 @@ constexpr std::array summary_rows{
     SummaryRow{"dotnet", "Failed! - Failed: {f}, ", "Total:", Use::run, true},
     SummaryRow{"dotnet", "Skipped! - Failed: {f}, ", "Total:", Use::run, true},
     SummaryRow{"dotnet", "Test summary: total: {t}", "", Use::run, true},
+    SummaryRow{"dotnet", "Test run summary: ", ""},
+    SummaryRow{"dotnet", "total: {t}", "", Use::more},
+    SummaryRow{"dotnet", "failed: {f}", "", Use::more},
+    SummaryRow{"dotnet", "succeeded: {p}", "", Use::more},
+    SummaryRow{"dotnet", "skipped: {s}", "", Use::more},
     SummaryRow{"dotnet", "Total tests: {t}", ""},
     SummaryRow{"dotnet", "Passed: {p}", "", Use::more},
     SummaryRow{"dotnet", "Failed: {f}", "", Use::more},
@@ -228,7 +233,7 @@ struct SummaryLine {
 
 std::optional<SummaryLine> summary_line(std::string_view line) {
   line = without_level(line);
-  constexpr std::string_view first = "0123456789[TESOPNFUYo";
+  constexpr std::string_view first = "0123456789[TESOPNFUYotfs";
   if (line.empty() || first.find(line[0]) == std::string_view::npos) return std::nullopt;
   for (const SummaryRow& row : summary_rows) {
     if (row.begins[0] != '{' && row.begins[0] != line[0]) continue;
