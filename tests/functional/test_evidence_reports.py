@@ -230,6 +230,12 @@ class ManyFiles(Reports):
         status, _, said = self.run_mvn(".", good=True)   # the old one is not counted
         self.assertEqual((status, "4 of 4 tests passed" in said), (0, True), said)
 
+    def test_at_most_64_mebibytes_of_files(self) -> None:
+        self.open("Make the tests pass")
+        fill = f"mkdir -p many; for i in 1 2 3 4 5; do echo '{self.GOOD}' > many/$i.xml; head -c 14000000 /dev/zero | tr '\\0' ' ' >> many/$i.xml; done"
+        status, evidence, said = self.run_mvn("many", before=fill)
+        self.assertEqual((status, evidence, "at most 64.0 MiB are read together" in said), (1, "", True), said)
+
     def test_at_most_two_hundred_files(self) -> None:
         self.open("Make the tests pass")
         status, _, said = self.run_mvn("many", before=f"mkdir -p many; for i in $(seq 201); do echo '{self.GOOD}' > many/$i.xml; done")

@@ -331,6 +331,14 @@ class Changes(EvidenceCase):
         self.assertEqual(content["tests_diff"].splitlines(), ["test_adder.py", "-        self.assertEqual(add(1, 2), 3)", "+        self.assertEqual(add(1, 2), add(1, 2))"])
         self.assertEqual(self.complete(evidence, options=()).returncode, 0)
 
+    def test_scrub_replaces_secrets_in_the_changed_lines(self) -> None:
+        self.open()
+        (self.folder / "test_adder.py").write_text(TESTS.replace("add(1, 2), 3)", "add(1, 2), 3)  # password=hunter4hunter4"))
+        _, evidence, said = self.exec(*UNITTEST, options=("--scrub", "--tests-changed", "the comment names the account of the examples"))
+        content = self.call("evidence.get", evidence_id=evidence)["evidence"]["content"]
+        self.assertIn("password=[scrubbed]", content["tests_diff"], said)
+        self.assertNotIn("hunter4hunter4", str(content))
+
     def test_a_program_that_always_skipped_is_strong(self) -> None:
         (self.folder / "slow.py").write_text("import unittest\n\ndef leave_out():\n    raise unittest.SkipTest('slow')\n")
         self.commit("a program that always skipped")

@@ -30,6 +30,9 @@ const std::vector<Output> outputs{
      counts_of(2, 1, 1)},
     {"dotnet", "Total tests: 4\n     Passed: 2\n     Failed: 1\n    Skipped: 1\n Total time: 1.2 Seconds\n",
      counts_of(2, 1, 1)},
+    {"dotnet",
+     "Test run summary: Failed! - a.dll (net8.0|x64)\n  total: 4\n  failed: 1\n  succeeded: 2\n  skipped: 1\n",
+     counts_of(2, 1, 1)},
     {"dotnet", "Test summary: total: 4, failed: 1, succeeded: 2, skipped: 1, duration: 1.1s\n", counts_of(2, 1, 1)},
     {"surefire", "[INFO] Tests run: 4, Failures: 1, Errors: 1, Skipped: 1\n[INFO] BUILD SUCCESS\n", counts_of(1, 2, 1)},
     {"gradle",
@@ -58,6 +61,9 @@ const std::vector<Output> outputs{
      "Ok:                 3   \nExpected Fail:      0   \nFail:               1   \nSkipped:            1   \n",
      counts_of(3, 1, 1)},
     {"deno", "ok | 3 passed | 0 failed | 1 ignored (5ms)\n", counts_of(3, 0, 1)},
+    {"pytest_sugar",
+     "Results (0.08s):\n       2 passed\n       1 failed\n         - test_a.py:5 test_b\n       1 deselected\n",
+     counts_of(2, 1, 0), 1},
     {"jest", "Test Suites: 1 failed, 1 total\nTests:       0 total\n", counts_of(0, 1, 0)},
     {"jest", "Test Suites: 1 passed, 1 total\nTests:       1 todo, 1 total\n", counts_of(0, 0, 1)},
     {"jest", "No tests found, exiting with code 0\n", counts_of(0, 0, 0)},
@@ -85,7 +91,10 @@ TEST(Summaries, ARunThatBeganAndHasNoCountsIsTruncated) {
 TEST(Summaries, ListedTestsAreComparedWithTheSummary) {
   const std::string passed = golden_report("console_gtest_passed.txt");
   EXPECT_EQ(read_text(passed).problem, "");
-  EXPECT_NE(read_text(replaced(passed, "[==========] 4 tests from 1 test suite ran", "[==========] 9 tests from 1 test suite ran")).problem, "");
+  EXPECT_NE(read_text(replaced(passed, "[==========] 4 tests from 1 test suite ran",
+                               "[==========] 9 tests from 1 test suite ran"))
+                .problem,
+            "");
   const std::string classes = "Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s -- in A\n";
   EXPECT_EQ(read_text(classes + "Tests run: 2, Failures: 0, Errors: 0, Skipped: 0\n").problem, "");
   EXPECT_NE(read_text(classes + "Tests run: 7, Failures: 0, Errors: 0, Skipped: 0\n").problem, "");

@@ -15,7 +15,7 @@ namespace muniment::evidence::completion {
 // Levels of isolation, weakest first: none, partial, full. Returns the position; 0 for any other text.
 int isolation_rank(std::string_view level);
 
-// What a text (or another piece without a recorded command) is worth.
+// Worth of a text, and of any other piece without a recorded command.
 enum class TextRule : std::uint8_t {
   refuse,  // without a recorded command, a task is not completed
   weak,    // it completes a task, unless the policy is strict

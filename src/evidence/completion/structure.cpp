@@ -110,7 +110,8 @@ class Structure {
   static constexpr std::string_view run_pinned =
       "Run the specification with which the task was opened: `muniment workflow run SPEC.toml`.";
   static constexpr std::string_view no_tests_text =
-      "No test ran: a run of zero tests proves nothing. Correct the selection of tests and run them again.";
+      "No test ran: a run of zero tests proves nothing. Correct the selection of tests, or the program that exits before "
+      "they begin, and run them again.";
 
   void add(Code code, std::string_view text) { findings_.add(code, id_, std::string(text)); }
 

@@ -48,6 +48,14 @@ constexpr std::array summary_rows{
     SummaryRow{"vitest", "Tests {s} skipped", "("},
     SummaryRow{"vitest", "Tests {s} todo", "("},
     SummaryRow{"vitest", "No test files found, exiting with code ", ""},
+    SummaryRow{"pytest_sugar", "Results (", "s):"},
+    SummaryRow{"pytest_sugar", "{p} passed", "", Use::more},
+    SummaryRow{"pytest_sugar", "{p} xpassed", "", Use::more},
+    SummaryRow{"pytest_sugar", "{f} failed", "", Use::more},
+    SummaryRow{"pytest_sugar", "{f} error", "", Use::more},
+    SummaryRow{"pytest_sugar", "{s} skipped", "", Use::more},
+    SummaryRow{"pytest_sugar", "{s} xfailed", "", Use::more},
+    SummaryRow{"pytest_sugar", "{d} deselected", "", Use::more},
     SummaryRow{"mocha", "{p} passing", "("},
     SummaryRow{"mocha", "{s} pending", "", Use::more},
     SummaryRow{"mocha", "{f} failing", "", Use::more},
@@ -71,6 +79,11 @@ constexpr std::array summary_rows{
     SummaryRow{"dotnet", "Failed! - Failed: {f}, ", "Total:", Use::run, true},
     SummaryRow{"dotnet", "Skipped! - Failed: {f}, ", "Total:", Use::run, true},
     SummaryRow{"dotnet", "Test summary: total: {t}", "", Use::run, true},
+    SummaryRow{"dotnet", "Test run summary: ", ""},
+    SummaryRow{"dotnet", "total: {t}", "", Use::more},
+    SummaryRow{"dotnet", "failed: {f}", "", Use::more},
+    SummaryRow{"dotnet", "succeeded: {p}", "", Use::more},
+    SummaryRow{"dotnet", "skipped: {s}", "", Use::more},
     SummaryRow{"dotnet", "Total tests: {t}", ""},
     SummaryRow{"dotnet", "Passed: {p}", "", Use::more},
     SummaryRow{"dotnet", "Failed: {f}", "", Use::more},
@@ -228,7 +241,7 @@ struct SummaryLine {
 
 std::optional<SummaryLine> summary_line(std::string_view line) {
   line = without_level(line);
-  constexpr std::string_view first = "0123456789[TESOPNFUYo";
+  constexpr std::string_view first = "0123456789[TESOPNFUYRotfs";
   if (line.empty() || first.find(line[0]) == std::string_view::npos) return std::nullopt;
   for (const SummaryRow& row : summary_rows) {
     if (row.begins[0] != '{' && row.begins[0] != line[0]) continue;
