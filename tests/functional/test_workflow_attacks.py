@@ -382,6 +382,34 @@ class Attacks(WorkflowCase):
         wait_until(lambda: self.processes(mark) == [], "the processes of the spec writer have ended")
         wait_until(lambda: list(self.temporary.iterdir()) == [], "the workspace is removed")
 
+    def test_a_killed_cleaner_is_replaced(self) -> None:
+        self.write(coder=CODER + "touch started\nwhile sleep 0.1; do [ -e go ] && exit 0; done\n")
+        child = subprocess.Popen(self.words("workflow", "run", "workflow.toml", "--run", self.run_id), cwd=self.folder, env=self.env(),
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        wait_until(lambda: any(self.temporary.glob("*/implementation/started")), "the coder runs")
+        implementation = next(self.temporary.glob("*/implementation"))
+        sleeping = wait_until(lambda: [int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()
+                                       and self.is_at(entry, implementation)], "the coder's script runs")
+        driver = self.ancestor(min(sleeping), 3)
+        cleaners = [int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit() and self.is_cleaner_of(entry, driver)]
+        os.kill(cleaners[0], signal.SIGKILL)
+        (implementation / "go").touch()
+        out, _ = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 0, out)
+        self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def is_at(self, process: pathlib.Path, folder: pathlib.Path) -> bool:
+        try:
+            return os.readlink(process / "cwd") == str(folder)
+        except OSError:
+            return False
+
+    def is_cleaner_of(self, process: pathlib.Path, driver: int) -> bool:
+        try:
+            return (process / "comm").read_text() == "cleaner\n" and self.ancestor(int(process.name), 1) == driver
+        except OSError:
+            return False
+
     def test_a_killed_driver_leaves_nothing_of_the_coder(self) -> None:
         mark = f"9{os.getpid()}82"
         child = self.started(mark)

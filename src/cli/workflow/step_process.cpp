@@ -89,9 +89,9 @@ class Child {
     ::dup2(out_, STDOUT_FILENO);
     ::dup2(err_, STDERR_FILENO);
     // The socket becomes descriptor 3; no other descriptor is inherited.
-    if (socket_ != kept_) ::dup2(socket_, kept_);
-    ::fcntl(kept_, F_SETFD, FD_CLOEXEC);
-    close_descriptors_from(kept_ + 1);
+    if (socket_ != kept) ::dup2(socket_, kept);
+    ::fcntl(kept, F_SETFD, FD_CLOEXEC);
+    close_descriptors_from(kept + 1);
     ::prctl(PR_SET_DUMPABLE,
             1);  // so that an ordinary user may set the user namespace up; nothing is inherited any more
     if (reach_ == Reach::confined) fail_if(enter_namespaces(plan_.view));
@@ -110,13 +110,13 @@ class Child {
   }
 
  private:
-  static constexpr int kept_ = 3;
+  static constexpr int kept = 3;
 
   void fail_if(const std::string& step) const {
     if (step.empty()) return;
     ChildReport report{.kind = ReportKind::failed, .value = errno};
     std::strncpy(report.text, step.c_str(), sizeof report.text - 1);
-    send_report(kept_, report);
+    send_report(kept, report);
     ::_exit(1);
   }
 
@@ -135,10 +135,10 @@ class Child {
     for (bool alone = false;;) {
       int status = 0;
       const pid_t ended = ::waitpid(-1, &status, WNOHANG);
-      if (ended == command) send_report(kept_, {.kind = ReportKind::ended, .value = status});
+      if (ended == command) send_report(kept, {.kind = ReportKind::ended, .value = status});
       if (ended == command && reach_ != Reach::all) ::_exit(0);
       if (ended > 0) continue;
-      if (ended < 0 && errno == ECHILD && !std::exchange(alone, true)) send_report(kept_, {.kind = ReportKind::alone});
+      if (ended < 0 && errno == ECHILD && !std::exchange(alone, true)) send_report(kept, {.kind = ReportKind::alone});
       siginfo_t got{};
       if (::sigwaitinfo(&all_, &got) != SIGTERM || reach_ != Reach::all) continue;
       end_own_descendants();  // the parent was killed
@@ -151,7 +151,7 @@ class Child {
     fail_if(mount_private(plan_.private_folder, plan_.limits.disk_bytes + private_surplus_bytes));
     const int folder = ::open(plan_.private_folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) fail_if("private folder");
-    send_report(kept_, {.kind = ReportKind::folder}, folder);
+    send_report(kept, {.kind = ReportKind::folder}, folder);
     ::close(folder);
   }
 
@@ -172,13 +172,13 @@ class Child {
       report.value = notifier < 0 ? errno : 0;
       if (notifier < 0) install_filter();
     }
-    send_report(kept_, report, notifier);
+    send_report(kept, report, notifier);
     if (notifier >= 0) ::close(notifier);
     char go = 0;
-    if (::recv(kept_, &go, 1, 0) != 1) ::_exit(1);  // the parent does not accept this isolation
+    if (::recv(kept, &go, 1, 0) != 1) ::_exit(1);  // the parent does not accept this isolation
     if (::chdir(plan_.folder.c_str()) != 0) fail_if("working folder");
     ::execve(argv_[0], argv_.data(), environment_.data());
-    send_report(kept_, {.kind = ReportKind::unstarted, .value = errno});
+    send_report(kept, {.kind = ReportKind::unstarted, .value = errno});
     ::_exit(127);
   }
 

@@ -192,6 +192,8 @@ Workspace::~Workspace() {
   if (!pipe_.open()) return;
   pipe_.reset();
   while (::waitpid(cleaner_, nullptr, 0) < 0 && errno == EINTR) continue;
+  std::error_code failed;
+  if (fs::exists(fs::symlink_status(root_, failed))) remove_tree(root_);  // the cleaner was killed
 }
 
 Result<std::string> Workspace::folder(const char* name, bool writable) const {
@@ -300,7 +302,7 @@ Status copy_out(const std::string& folder, const std::string& target, std::size_
     const bool runs = ::fstat(source.fd.get(), &about) == 0 && (about.st_mode & S_IXUSR) != 0;
     const Fd file(
         ::openat(to.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, runs ? 0755 : 0644));
-    if (!file.open()) return file_error("creating", target + "/" + name, errno);
+    if (!file.open()) return file_error("creating", fmt::format("{}/{}", target, name), errno);
     const std::string& path = name;
     RETURN_IF_ERROR(
         read_pieces(source, path, [&](std::string_view piece) { return write_all(file.get(), piece, path); }));
@@ -308,7 +310,7 @@ Status copy_out(const std::string& folder, const std::string& target, std::size_
   // The links are made last, so that no file is written through one.
   for (const auto& [name, link] : files) {
     if (!link.empty() && ::symlinkat(link.c_str(), to.get(), name.c_str()) != 0)
-      return file_error("creating", target + "/" + name, errno);
+      return file_error("creating", fmt::format("{}/{}", target, name), errno);
   }
   return success();
 }
