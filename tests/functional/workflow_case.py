@@ -80,8 +80,8 @@ class WorkflowCase(DaemonCase):
         return subprocess.run([*prefix, *self.words(*more)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=FINISH_S,
                               cwd=self.folder, env=self.env())
 
-    def run_workflow(self, *more: str, status: int = 0) -> dict[str, Any]:
-        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, "--json", *more)
+    def run_workflow(self, *more: str, status: int = 0, prefix: tuple[str, ...] = ()) -> dict[str, Any]:
+        done = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, "--json", *more, prefix=prefix)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assertEqual(list(self.temporary.iterdir()), [])   # the workspace is removed in any case
         return dict(json.loads(done.stdout))
