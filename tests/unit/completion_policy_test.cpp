@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "completion_fixture.hpp"
+
 namespace muniment::evidence::completion {
 namespace {
 
