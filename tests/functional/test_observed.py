@@ -19,7 +19,7 @@ from support import BUILD, main, wait_until
 from test_exec import ExecCase
 from test_exec_evidence import BAD, FINISH_S, UNITTEST, EvidenceCase
 
-# Of the executor's protocol (src/cli/executor/).
+# Numbers of the protocol of the executor (src/cli/executor/).
 F_ADD_SEALS, SEALS = 1033, 0x2 | 0x4 | 0x8   # shrink, grow, write
 REFUSED, ENDED = b"\0\0\0\0", b"\x03\0\0\0"
 

@@ -10,7 +10,7 @@
 
 namespace muniment::cli {
 
-// What was there before the agent's work on a task.
+// The state before the agent's work on a task.
 struct TaskBase {
   std::string commit = "HEAD";    // of the tree in which the task was opened
   std::optional<Time> opened_at;  // nullopt: the command supports no task
