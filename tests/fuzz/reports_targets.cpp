@@ -118,6 +118,10 @@ std::vector<Target> reports_targets() {
        {report("pytest_nested_session.txt"), report("pytest_verbose.txt"), report("ctest_passed.txt"),
         report("go_verbose_failed.txt"), report("cargo_failed.txt"), report("node_spec.txt"),
         report("unittest_verbose.txt")}},
+      {"report_summary",
+       try_report,
+       {report("console_jest_failed.txt"), report("console_mocha_failed.txt"), report("console_vitest_failed.txt"),
+        report("console_gtest_failed.txt"), report("console_surefire_failed.txt"), report("console_pytest_sugar.txt")}},
   };
 }
 
