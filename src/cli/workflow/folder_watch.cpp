@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto interval = std::chrono::milliseconds(200);
-constexpr int rest_factor = 4;  // the thread rests for this multiple of the time that it measured
+constexpr int rest_factor = 9;  // the thread rests for this multiple of the time that it measured
 
 constexpr std::int64_t entry_bytes = 512;  // an empty file occupies the disk too
 
