@@ -404,7 +404,9 @@ class Policy(WorkflowCase):
         self.assertTrue(done["evidence_status"][evidence["validation"]]["strong"])
         self.write(spec_writer=SPEC_WRITER + "true\n")
         self.call("task.open", run_id=self.run_id, task_id="t3", content="Write greet.sh, which greets a person", type="listed")
-        evidence = self.run_workflow("--task", "t3", *config)["evidence"]
+        told = self.muniment("workflow", "run", "workflow.toml", "--run", self.run_id, "--json", "--task", "t3", *config)
+        self.assertIn("muniment: task t3 was opened without a workflow, and the policy does not list", told.stderr)
+        evidence = json.loads(told.stdout)["evidence"]
         refused = self.call("task.complete", run_id=self.run_id, task_id="t3", evidence_ids=list(evidence.values()))
         self.assertIn("unpinned_workflow", [finding["code"] for finding in refused["findings"] if finding["blocks"]])
 

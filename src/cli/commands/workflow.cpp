@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text.hpp"
@@ -66,18 +67,22 @@ Result<NamedSpec> read_spec(const std::string& path, std::string_view task) {
   return NamedSpec{*std::move(spec), std::move(text), std::filesystem::canonical(path, failed).parent_path().string()};
 }
 
-// Returns the type of the task. Errors: not_found if the run has no such task; conflict if it was opened for another
-// workflow than `spec`.
-Result<std::string> type_of_task(Session& session, const std::string& run_id, const std::string& task_id,
-                                 const NamedSpec& spec) {
+struct NamedTask {
+  std::string type;
+  bool pinned = false;  // it was opened for this workflow
+};
+
+// Errors: not_found if the run has no such task; conflict if it was opened for another workflow than `spec`.
+Result<NamedTask> find_task(Session& session, const std::string& run_id, const std::string& task_id,
+                            const NamedSpec& spec) {
   ASSIGN_OR_RETURN(const Message answer,
                    session.call("task.list", fmt::format("{{\"run_id\":{},\"task_id\":{}}}", json::quote(run_id),
                                                          json::quote(task_id))));
   for (const json::Value task : answer.result()["tasks"]) {
     const std::string pinned = task["workflow"].string_or("");
-    if (pinned.empty()) return task["type"].string_or("");
+    if (pinned.empty()) return NamedTask{task["type"].string_or(""), false};
     ASSIGN_OR_RETURN(const std::string digest, digest_of(spec.text, spec.folder, spec.spec));
-    if (digest == pinned) return task["type"].string_or("");
+    if (digest == pinned) return NamedTask{task["type"].string_or(""), true};
     return Error(Errc::conflict, fmt::format("task {} was opened for the workflow {}, and this is {}. Run the "
                                              "specification with which it was opened, unchanged",
                                              task_id, pinned, digest));
@@ -87,15 +92,31 @@ Result<std::string> type_of_task(Session& session, const std::string& run_id, co
                            task_id, run_id, shell_word(run_id), shell_word(task_id)));
 }
 
-// The strictest of the specification, the option and the completion policy.
-Result<std::string> demanded_isolation(Session& session, const WorkflowRunOptions& options,
-                                       const evidence::workflow::Spec& spec, const std::string& task_type) {
-  std::string demanded = options.isolation.empty() ? spec.isolation : options.isolation;
+Result<completion::Policy> policy_of(Session& session, const std::string& task_type) {
   ASSIGN_OR_RETURN(const Config config, session.config());
   ASSIGN_OR_RETURN(const auto policies, completion::Policies::read(config.completion_policy));
-  const std::string policy = policies.of_type(task_type).isolation;
-  if (completion::isolation_rank(policy) > completion::isolation_rank(demanded)) demanded = policy;
-  return demanded;
+  return policies.of_type(task_type);
+}
+
+// The strictest of the specification, the option and the completion policy.
+std::string demanded_isolation(const WorkflowRunOptions& options, const evidence::workflow::Spec& spec,
+                               const completion::Policy& policy) {
+  const std::string& demanded = options.isolation.empty() ? spec.isolation : options.isolation;
+  const bool raised = completion::isolation_rank(policy.isolation) > completion::isolation_rank(demanded);
+  return raised ? policy.isolation : demanded;
+}
+
+// Notes, before the steps, that the policy will refuse the evidence.
+Status tell_unpinned(const NamedSpec& spec, const WorkflowRunOptions& options, const NamedTask& task,
+                     const completion::Policy& policy) {
+  if (options.task.empty() || task.pinned || !policy.strict) return success();
+  ASSIGN_OR_RETURN(const std::string digest, digest_of(spec.text, spec.folder, spec.spec));
+  if (std::find(policy.workflows.begin(), policy.workflows.end(), digest) != policy.workflows.end()) return success();
+  fmt::print(stderr,
+             "muniment: task {} was opened without a workflow, and the policy does not list {}, so that it will refuse "
+             "the evidence. Open a task for the workflow: muniment task open --workflow {} CONTENT\n",
+             escape_for_terminal(options.task), digest, escape_for_terminal(shell_word(options.spec)));
+  return success();
 }
 
 Result<std::string> start_run(Session& session, const std::string& goal) {
@@ -183,11 +204,13 @@ Status run_workflow(Session& session, const WorkflowRunOptions& options) {
   if (run_id.empty() && !options.task.empty()) {
     ASSIGN_OR_RETURN(run_id, run_of_task(session, options.task));
   }
-  std::string task_type;
+  NamedTask task;
   if (!options.task.empty()) {
-    ASSIGN_OR_RETURN(task_type, type_of_task(session, run_id, options.task, named));
+    ASSIGN_OR_RETURN(task, find_task(session, run_id, options.task, named));
   }
-  ASSIGN_OR_RETURN(const std::string demanded, demanded_isolation(session, options, spec, task_type));
+  ASSIGN_OR_RETURN(const completion::Policy policy, policy_of(session, task.type));
+  RETURN_IF_ERROR(tell_unpinned(named, options, task, policy));
+  const std::string demanded = demanded_isolation(options, spec, policy);
   const bool own_run = run_id.empty();
   if (own_run) {
     ASSIGN_OR_RETURN(run_id, start_run(session, spec.task));
