@@ -250,7 +250,7 @@ class Pinned(WorkflowCase):
         self.assertFalse(done["evidence_status"][evidence["validation"]]["strong"])
 
     def test_another_workflow_does_not_complete_the_task(self) -> None:
-        changes = {"specification": {"top": "environment = []"}, "spec writer": {"spec_writer": SPEC_WRITER + "true\n"},
+        changes: dict[str, dict[str, str]] = {"specification": {"top": "environment = []"}, "spec writer": {"spec_writer": SPEC_WRITER + "true\n"},
                    "tester": {"tester": "#!/bin/sh\nsh \"$IMPLEMENTATION/greet.sh\" Ada\n"}}
         for task, (name, change) in enumerate(changes.items()):
             with self.subTest(name):
