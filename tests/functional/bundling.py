@@ -36,6 +36,7 @@ def lines(members: dict[str, bytes], name: str) -> list[dict[str, Any]]:
 
 
 class Bundling(DaemonCase):
+    config = NO_SNAPSHOTS_BY_TIME   # no event is appended to a run after its end
     signed = True
 
     @classmethod

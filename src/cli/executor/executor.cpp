@@ -122,12 +122,13 @@ class Relay {
   ExecutorRequest run() {
     ::alarm(limits::executor_request_seconds);  // ends this process
     ::setsid();
+    RequestMessage message = receive_request(connection_.get());
     if (const std::string_view refusal = take_over(); !refusal.empty()) refuse(refusal);
     const auto state = front_state(caller_.credentials.pid);
     if (!state) refuse("your process cannot be examined");
     // The facts were those of this process, and not of a later one with the same number.
     if (!is_alive(caller_.process)) refuse("your process has ended");
-    auto request = receive_request(connection_.get());
+    auto request = read_request(std::move(message));
     if (!request) refuse(request.error().message);
     ::alarm(0);
     sigset_t all;
@@ -161,9 +162,6 @@ class Relay {
   }
 
   [[noreturn]] void refuse(std::string_view reason) {
-    // Closing a socket with an unread message would discard the answer.
-    char unread = 0;
-    ::recv(connection_.get(), &unread, sizeof unread, MSG_TRUNC | MSG_DONTWAIT);
     tell(connection_.get(), RelayMessage::Kind::refused, 0, reason);
     ::_exit(0);
   }

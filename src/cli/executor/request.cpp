@@ -10,7 +10,6 @@
 
 #include "base/files/memory_file.hpp"
 #include "base/limits.hpp"
-#include "base/process/passed_descriptors.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -64,24 +63,32 @@ Status send_request(int connection, const std::vector<std::string>& words) {
   return success();
 }
 
-Result<ExecutorRequest> receive_request(int connection) {
+RequestMessage receive_request(int connection) {
   Header header;
-  PassedMessage message = receive_message(connection, {reinterpret_cast<char*>(&header), sizeof header});
-  if (message.size != sizeof header || message.descriptors.size() != 5 || header.version != request_version)
+  RequestMessage message;
+  message.passed = receive_message(connection, {reinterpret_cast<char*>(&header), sizeof header});
+  message.version = header.version;
+  message.words = header.words;
+  return message;
+}
+
+Result<ExecutorRequest> read_request(RequestMessage message) {
+  std::vector<Fd>& passed = message.passed.descriptors;
+  if (message.passed.size != sizeof(Header) || passed.size() != 5 || message.version != request_version)
     return no_request();
   ExecutorRequest request;
-  ASSIGN_OR_RETURN(request.text, read_whole(message.descriptors[0]));
+  ASSIGN_OR_RETURN(request.text, read_whole(passed[0]));
   if (request.text.empty() || request.text.back() != '\0') return no_request();
   for (std::size_t at = 0; at < request.text.size(); at += std::strlen(&request.text[at]) + 1) {
     if (request.words.size() + request.environment.size() == limits::executor_request_words_max) return too_large();
-    std::vector<char*>& list = request.words.size() < header.words ? request.words : request.environment;
+    std::vector<char*>& list = request.words.size() < message.words ? request.words : request.environment;
     list.push_back(&request.text[at]);
   }
   if (request.words.empty()) return no_request();
   request.words.push_back(nullptr);
   request.environment.push_back(nullptr);
-  for (std::size_t i = 0; i < request.streams.size(); ++i) request.streams[i] = std::move(message.descriptors[i + 1]);
-  request.folder = std::move(message.descriptors[4]);
+  for (std::size_t i = 0; i < request.streams.size(); ++i) request.streams[i] = std::move(passed[i + 1]);
+  request.folder = std::move(passed[4]);
   return request;
 }
 

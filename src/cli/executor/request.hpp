@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/files/file.hpp"
+#include "base/process/passed_descriptors.hpp"
 #include "base/result.hpp"
 
 namespace muniment::cli {
@@ -20,7 +22,14 @@ struct ExecutorRequest {
 
 // Sends the words, and the environment, standard streams and folder of this process. Errors: unavailable.
 Status send_request(int connection, const std::vector<std::string>& words);
-// Errors: invalid_argument for a message that is no request.
-Result<ExecutorRequest> receive_request(int connection);
+
+// A request whose content is not read yet: that is for a process of the caller's user.
+struct RequestMessage {
+  std::uint32_t version = 0, words = 0;
+  PassedMessage passed;
+};
+RequestMessage receive_request(int connection);
+// Errors: invalid_argument for a message that is no request, too_large.
+Result<ExecutorRequest> read_request(RequestMessage message);
 
 }  // namespace muniment::cli

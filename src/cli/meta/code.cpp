@@ -37,7 +37,12 @@ Result<WorkflowResult> run_coder(MetaRun& run, const char* coder) {
   ASSIGN_OR_RETURN(const evidence::workflow::Spec spec, evidence::workflow::parse_spec(text));
   ASSIGN_OR_RETURN(const Workspace place, Workspace::create());
   ASSIGN_OR_RETURN(const std::string folder, place.folder("project", false));
-  auto result = Workflow(run.session, spec, folder, {run.run_id, "", "", text}, "full").run();
+  ASSIGN_OR_RETURN(const std::string digest, digest_of(text, folder, spec));
+  json::Writer task;
+  task.begin_object().member("run_id", run.run_id).member("content", spec.task).member("workflow", digest).end_object();
+  ASSIGN_OR_RETURN(const Message opened, run.session.call("task.open", task.text()));
+  const std::string task_id = opened.result()["task_id"].string_or("");
+  auto result = Workflow(run.session, spec, folder, {run.run_id, task_id, "", text}, "full").run();
   run.interrupted = result && result->interrupted;
   return run.interrupted ? Error(Errc::conflict, "a signal interrupted the workflow") : std::move(result);
 }
