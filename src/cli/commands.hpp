@@ -68,8 +68,9 @@ void add_backup_commands(CLI::App& app, Session& session);       // backup, rest
 void add_exec_command(CLI::App& app, Session& session);          // exec
 void add_workflow_commands(CLI::App& app, Session& session);     // workflow run, workflow digest, validate-code
 
-// workflow.cpp: returns the digest of the workflow whose specification is at `path`. Errors: those of the file.
-Result<std::string> digest_of_workflow(const std::string& path);
+// workflow.cpp: returns the digest of the workflow whose specification is at `path`. `text`: the task, if the file
+// names none. Errors: those of the file.
+Result<std::string> digest_of_workflow(const std::string& path, const std::string& text);
 void add_mcp_command(CLI::App& app, Session& session);   // mcp
 void add_otlp_command(CLI::App& app, Session& session);  // otlp
 

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import unittest.mock
 import uuid
 from typing import Optional
 
@@ -377,7 +378,26 @@ class Changes(EvidenceCase):
             (self.folder / ".git/info/exclude").write_text("conftest.py\n")
             (self.folder / "conftest.py").write_text("collect_ignore = []\n")
 
-        for hide in (by_filter, by_times, by_flag, by_exclusion):
+        def by_setting() -> None:
+            git("config", "diff.algorithm", "none of git's")
+            changed.write_text(weaker)
+
+        def by_hook() -> None:
+            hook = self.folder / ".git/hooks/post-index-change"
+            hook.parent.mkdir(exist_ok=True)
+            hook.write_text("#!/bin/sh\ngit update-index --assume-unchanged test_adder.py\n")
+            hook.chmod(0o755)
+            changed.write_text(weaker)
+
+        def by_attribute() -> None:
+            (self.folder / ".git/info").mkdir(exist_ok=True)
+            (self.folder / ".git/info/attributes").write_text("* -diff\n")
+            (self.folder / "setup.cfg").write_text("[tool:pytest]\naddopts = -k easy\n")
+
+        def by_new_file() -> None:
+            (self.folder / "GNUmakefile").write_text("all:\n")
+
+        for hide in (by_filter, by_times, by_flag, by_exclusion, by_setting, by_hook, by_attribute, by_new_file):
             with self.subTest(hide=hide.__name__):
                 self.open(task=hide.__name__)
                 hide()
@@ -385,6 +405,27 @@ class Changes(EvidenceCase):
                 self.assertEqual((status, "changed within the task" in said), (1, True), said)
                 shutil.rmtree(self.folder / ".git")
                 self.start()
+
+    def test_a_command_that_was_recorded_for_no_task_or_a_later_one(self) -> None:
+        self.open()
+        (self.folder / "test_adder.py").write_text(TESTS.replace("add(1, 2), 3", "add(1, 2), add(1, 2)"))
+        self.commit("other tests")
+        for task in (None, self.open(task="later")):
+            status, evidence, said = self.exec(*UNITTEST, task=task)
+            self.assertEqual(status, 0, said)
+            done = self.complete(evidence)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn("other_base", done.stdout)
+
+    def test_files_that_the_user_ignores_everywhere(self) -> None:
+        """The digest of the command and that of the claim are made with the same settings of the user."""
+        home = self.daemon.folder / f"{self._testMethodName}-home"
+        (home / ".config/git").mkdir(parents=True)
+        (home / ".config/git/ignore").write_text("notes.txt\n")
+        (self.folder / "notes.txt").write_text("mine\n")
+        self.open()
+        with unittest.mock.patch.dict(os.environ, HOME=str(home)):
+            self.assert_strong()
 
     def test_an_ignored_file_that_was_there_before(self) -> None:
         (self.folder / ".git/info/exclude").write_text("conftest.py\n")

@@ -7,18 +7,28 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <iterator>
 
 namespace muniment {
 namespace {
 
-// Permits to keep the machine from suspending. No program of Debian asks for it.
-constexpr unsigned guard = CAP_BLOCK_SUSPEND;
+// Capabilities that permit next to nothing; containers rarely have the first two.
+constexpr unsigned guards[] = {CAP_BLOCK_SUSPEND, CAP_WAKE_ALARM, CAP_AUDIT_WRITE};
+
+// Returns the first that the data permits; the last if none.
+unsigned guard_in(const __user_cap_data_struct* data) {
+  for (const unsigned guard : guards) {
+    if ((data[guard / 32].permitted >> (guard % 32) & 1U) != 0) return guard;
+  }
+  return guards[std::size(guards) - 1];
+}
 
 bool change_capabilities(auto change) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
   if (::syscall(SYS_capget, &header, data) != 0) return false;
-  change(data, data[guard / 32], 1U << (guard % 32));
+  const unsigned guard = guard_in(data);
+  change(data, data[guard / 32], 1U << (guard % 32), guard);
   return ::syscall(SYS_capset, &header, data) == 0;
 }
 
@@ -29,7 +39,7 @@ bool become_user(uid_t uid, gid_t gid, std::span<const gid_t> groups) {
   if (::setgroups(groups.size(), groups.data()) != 0 || ::setresgid(gid, gid, gid) != 0 ||
       ::setresuid(uid, uid, uid) != 0)
     return false;
-  return uid == 0 || change_capabilities([](auto& all, auto& word, std::uint32_t bit) {
+  return uid == 0 || change_capabilities([](auto& all, auto& word, std::uint32_t bit, unsigned) {
            const std::uint32_t kept = word.permitted & bit;
            for (auto& each : all) each = {};
            word.permitted = kept;
@@ -37,13 +47,16 @@ bool become_user(uid_t uid, gid_t gid, std::span<const gid_t> groups) {
 }
 
 UntraceableChildren::UntraceableChildren() {
-  raised_ = ::geteuid() != 0 &&
-            change_capabilities([](auto&, auto& word, std::uint32_t bit) { word.inheritable |= bit; }) &&
+  unsigned guard = 0;
+  raised_ = ::geteuid() != 0 && change_capabilities([&](auto&, auto& word, std::uint32_t bit, unsigned which) {
+              word.inheritable |= bit;
+              guard = which;
+            }) &&
             ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, guard, 0, 0) == 0;
 }
 
 UntraceableChildren::~UntraceableChildren() {
-  if (raised_) change_capabilities([](auto&, auto& word, std::uint32_t bit) { word.inheritable &= ~bit; });
+  if (raised_) change_capabilities([](auto&, auto& word, std::uint32_t bit, unsigned) { word.inheritable &= ~bit; });
 }
 
 }  // namespace muniment

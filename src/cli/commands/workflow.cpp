@@ -234,15 +234,17 @@ Status run_workflow(Session& session, const WorkflowRunOptions& options) {
 }
 
 struct WorkflowDigestOptions {
-  std::string spec = default_spec;
+  std::string spec;
+  std::string text;
 };
 
 void declare_workflow_digest(CLI::App& command, WorkflowDigestOptions& options) {
   command.add_option("SPEC", options.spec, "Specification of the workflow, a TOML file")->required();
+  command.add_option("--text", options.text, "Text of the task, if the specification has none");
 }
 
 Status print_digest(Session& session, const WorkflowDigestOptions& options) {
-  ASSIGN_OR_RETURN(const std::string digest, digest_of_workflow(options.spec));
+  ASSIGN_OR_RETURN(const std::string digest, digest_of_workflow(options.spec, options.text));
   if (session.options.json) {
     session.out().json_line(fmt::format("{{\"digest\":\"{}\"}}", digest));
   } else {
@@ -253,9 +255,11 @@ Status print_digest(Session& session, const WorkflowDigestOptions& options) {
 
 }  // namespace
 
-Result<std::string> digest_of_workflow(const std::string& path) {
-  ASSIGN_OR_RETURN(const NamedSpec named, read_spec(path, {}));
-  return digest_of(named.text, named.folder, named.spec);
+Result<std::string> digest_of_workflow(const std::string& path, const std::string& text) {
+  auto named = read_spec(path, {});
+  if (!named && !text.empty()) named = read_spec(path, text);
+  if (!named) return named.error();
+  return digest_of(named->text, named->folder, named->spec);
 }
 
 void add_workflow_commands(CLI::App& app, Session& session) {

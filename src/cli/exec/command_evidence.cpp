@@ -93,6 +93,10 @@ Result<bool> record_evidence(Session& session, const EvidenceRequest& request, c
   if (!step_id.empty()) params.member("step_id", step_id);
   if (!request.task.empty()) params.member("task_id", request.task);
   if (!request.reports.empty()) RETURN_IF_ERROR(add_reports(session, request, run_id, step_id, params));
+  if (base.opened_at) {
+    params.key("base").begin_object().member("commit", base.commit);
+    params.member("opened_at", format_time(*base.opened_at)).end_object();
+  }
   TestChanges changes = test_changes(folder, base);
   if (!changes.paths.empty()) params.member("tests_changed", changes.paths);
   if (request.scrub) scrub_text(changes.lines);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pwd.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -28,20 +29,24 @@ const char* program_of_git() {
   return "/bin/git";
 }
 
-// Returns settings that make every filter of the repository pass its input through. A filter decides what git takes for
-// the content of a file. That of Git LFS compares the file with the hash that is committed.
-std::vector<std::string> without_filters(const std::string& folder) {
-  constexpr std::array<std::string_view, 3> of_lfs = {"filter.lfs.clean\ngit-lfs clean -- %f",
-                                                      "filter.lfs.process\ngit-lfs filter-process",
-                                                      "filter.lfs.required\ntrue"};
-  const auto named = git_output(folder, {"config", "-z", "--get-regexp", R"(^filter\..*\.(clean|process|required)$)"});
+std::string line_of(const std::string& folder, std::vector<std::string> words) {
+  std::string line = git_output(folder, std::move(words)).value_or("");
+  line.resize(std::min(line.size(), line.find('\n')));
+  return line;
+}
+
+// Settings that define the filter of Git LFS if the repository uses it: it compares a file with the hash that is
+// committed. Any other filter would let the repository decide what git takes for the content of a file.
+std::vector<std::string> lfs_settings(const std::string& folder) {
+  constexpr std::array<std::pair<const char*, const char*>, 3> of_lfs = {
+      std::pair{"filter.lfs.clean", "git-lfs clean -- %f"}, std::pair{"filter.lfs.process", "git-lfs filter-process"},
+      std::pair{"filter.lfs.required", "true"}};
   std::vector<std::string> settings;
-  for (const std::string& setting : split_at_nul(named.value_or(""))) {
-    if (std::ranges::find(of_lfs, setting) != of_lfs.end()) continue;
-    const std::string name = setting.substr(0, setting.find('\n'));
+  for (const auto& [name, value] : of_lfs) {
+    if (line_of(folder, {"config", "--get", name}) != value) continue;
     const std::size_t at = settings.size() / 2;
     settings.push_back(fmt::format("GIT_CONFIG_KEY_{}={}", at, name));
-    settings.push_back(fmt::format("GIT_CONFIG_VALUE_{}={}", at, name.ends_with(".required") ? "false" : ""));
+    settings.push_back(fmt::format("GIT_CONFIG_VALUE_{}={}", at, value));
   }
   settings.push_back(fmt::format("GIT_CONFIG_COUNT={}", settings.size() / 2));
   return settings;
@@ -55,14 +60,22 @@ bool TaskBase::is_newer(const std::string& path) const {
   return Time{std::int64_t{about.st_ctim.tv_sec} * 1'000'000 + about.st_ctim.tv_nsec / 1'000} >= *opened_at;
 }
 
-CommitView::CommitView(std::string folder, const std::string& commit)
-    : folder_(std::move(folder)), temporary_("/tmp/muniment-index-XXXXXX"), settings_(without_filters(folder_)) {
+CommitView::CommitView(const std::string& folder, const std::string& commit)
+    : top_(line_of(folder, {"rev-parse", "--show-toplevel"})), temporary_("/tmp/muniment-index-XXXXXX") {
+  const std::string objects = line_of(folder, {"rev-parse", "--path-format=absolute", "--git-path", "objects"});
+  const std::string format = line_of(folder, {"rev-parse", "--show-object-format"});
   if (::mkdtemp(temporary_.data()) == nullptr) {
     temporary_.clear();
     return;
   }
-  settings_.push_back("GIT_INDEX_FILE=" + temporary_ + "/index");
-  made_ = git({"read-tree", "--no-sparse-checkout", commit}).has_value();
+  made_ = git_output("/", {"init", "-q", "--bare", "--template=", "--object-format=" + format, temporary_}).has_value();
+  settings_ = lfs_settings(folder);
+  for (const char* none : {"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1"})
+    settings_.emplace_back(none);
+  settings_.push_back("GIT_DIR=" + temporary_);
+  settings_.push_back("GIT_WORK_TREE=" + top_);
+  settings_.push_back("GIT_OBJECT_DIRECTORY=" + objects);
+  made_ = made_ && !top_.empty() && git({"read-tree", commit});
 }
 
 CommitView::~CommitView() {
@@ -80,11 +93,13 @@ std::optional<std::string> git_output(const std::string& folder, std::vector<std
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   // Neither the environment nor the configuration may name a program that answers in the place of the tree.
-  words.insert(words.begin(), {"git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "-C", folder});
+  words.insert(words.begin(), {"git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c",
+                               "safe.directory=*", "-C", folder});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  const std::string home = "HOME=" + std::string(std::getenv("HOME") == nullptr ? "/" : std::getenv("HOME"));
+  const passwd* const user = ::getpwuid(::geteuid());
+  const std::string home = std::string("HOME=") + (user == nullptr ? "/" : user->pw_dir);
   // A missing object of a partial clone must not be fetched: the repository names the program that would do it.
   std::vector<const char*> environment = {
       "PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8",           "GIT_NO_LAZY_FETCH=1",

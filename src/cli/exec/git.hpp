@@ -26,23 +26,25 @@ std::optional<std::string> git_output(const std::string& folder, std::vector<std
                                       const std::vector<std::string>& settings = {});
 
 // Git as it sees a working tree after a commit if the repository claims nothing about it: with an index made from the
-// commit, which does not say that files are unchanged, and without the filters that the repository names.
+// commit, which does not say that files are unchanged, and without the settings, attributes, filters and hooks of the
+// repository. Attributes in the tree itself count.
 class CommitView {
  public:
-  CommitView(std::string folder, const std::string& commit);
+  CommitView(const std::string& folder, const std::string& commit);
   ~CommitView();
   CommitView(const CommitView&) = delete;
   CommitView& operator=(const CommitView&) = delete;
 
-  // Returns false if git does not know the commit.
-  bool made() const { return made_; }
+  const std::string& top() const { return top_; }  // the tree; empty: there is none
+  bool made() const { return made_; }              // git knows the commit
+  // Paths are relative to the tree.
   std::optional<std::string> git(std::vector<std::string> words) const {
-    return git_output(folder_, std::move(words), settings_);
+    return git_output(top_, std::move(words), settings_);
   }
 
  private:
-  const std::string folder_;
-  std::string temporary_;  // folder of the index
+  const std::string top_;
+  std::string temporary_;  // a repository without objects of its own
   std::vector<std::string> settings_;
   bool made_ = false;
 };

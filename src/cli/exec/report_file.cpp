@@ -103,6 +103,17 @@ class ReportSearch {
     return std::ranges::find(extensions, path.extension().string()) != std::end(extensions);
   }
 
+  static Error too_many_entries(const std::string& folder) {
+    return Error(Errc::too_large,
+                 fmt::format("--report: the folder {} has more than {} entries. Write the reports into "
+                             "a folder of their own",
+                             folder, folder_entries_max));
+  }
+  static Error unreadable(const std::string& folder, const std::error_code& failed) {
+    return Error(Errc::unavailable,
+                 fmt::format("--report: the folder {} cannot be read: {}", folder, failed.message()));
+  }
+
   // Adds a file once, also if several arguments name it.
   Status keep(const std::string& path) {
     std::error_code failed;
@@ -124,12 +135,13 @@ class ReportSearch {
     std::vector<std::string> beside;
     std::error_code failed;
     std::size_t entries = 0;
-    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end && ++entries < folder_entries_max;
-         entry.increment(failed)) {
+    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
+      if (++entries > folder_entries_max) return too_many_entries(folder.string());
       const fs::path& other = entry->path();
       if (other.extension() == path.extension() && is_new(other) && format_of(other.string()) == format)
         beside.push_back((folder == "." && !path.has_parent_path() ? other.filename() : other).string());
     }
+    if (failed) return unreadable(folder.string(), failed);
     return keep_all(std::move(beside));
   }
 
@@ -139,13 +151,11 @@ class ReportSearch {
     std::size_t entries = 0;
     for (fs::recursive_directory_iterator entry(argument, failed), end; !failed && entry != end;
          entry.increment(failed)) {
-      if (++entries > folder_entries_max)
-        return Error(Errc::too_large, fmt::format("--report {}: the folder has more than {} entries. Name the folder "
-                                                  "of the reports",
-                                                  argument, folder_entries_max));
+      if (++entries > folder_entries_max) return too_many_entries(argument);
       const fs::path& path = entry->path();
       if (may_be_report(path) && is_new(path) && !format_of(path.string()).empty()) found.push_back(path.string());
     }
+    if (failed) return unreadable(argument, failed);
     if (found.empty())
       return Error(Errc::invalid_argument,
                    fmt::format("--report {}: the command wrote no report into this folder. Name the folder or the file "

@@ -41,11 +41,27 @@ bool is_test_path(const std::string& path) {
 }
 
 // Beginnings of the names of files that configure tests.
-constexpr std::array<std::string_view, 20> configuration_names = {
-    "conftest.py",        "pytest.ini",          ".pytest.ini",       "pytest.toml",       "tox.ini",     "noxfile.py",
-    "jest.config.",       "jest.setup.",         "vitest.config.",    "vitest.workspace.", "karma.conf.", ".mocharc",
-    "playwright.config.", "CTestTestfile.cmake", "CTestCustom.cmake", "phpunit.xml",       ".coveragerc", ".rspec",
-    "nextest.toml",       "sitecustomize.py"};
+constexpr std::array<std::string_view, 21> configuration_names = {".gitattributes",
+                                                                  "conftest.py",
+                                                                  "pytest.ini",
+                                                                  ".pytest.ini",
+                                                                  "pytest.toml",
+                                                                  "tox.ini",
+                                                                  "noxfile.py",
+                                                                  "jest.config.",
+                                                                  "jest.setup.",
+                                                                  "vitest.config.",
+                                                                  "vitest.workspace.",
+                                                                  "karma.conf.",
+                                                                  ".mocharc",
+                                                                  "playwright.config.",
+                                                                  "CTestTestfile.cmake",
+                                                                  "CTestCustom.cmake",
+                                                                  "phpunit.xml",
+                                                                  ".coveragerc",
+                                                                  ".rspec",
+                                                                  "nextest.toml",
+                                                                  "sitecustomize.py"};
 
 bool is_test_configuration(const std::string& path) {
   return std::ranges::any_of(configuration_names,
@@ -100,20 +116,17 @@ class Comparison {
       : base_(base), commit_(base.commit), view_(folder, base.commit) {}
 
   TestChanges compare() {
-    if (!view_.made()) {
-      if (commit_ != "HEAD") found_.paths.push_back("(git cannot compare with " + commit_ + ")");
-      return std::move(found_);
+    if (!view_.made() && commit_ == "HEAD") return {};
+    if (view_.made()) {
+      const std::vector<std::string> words = split_at_nul(git(with_diff({"--name-status", "-z"})));
+      for (std::size_t i = 0; i + 1 < words.size(); i += 2) add_changed(words[i + 1]);
+      for (const std::string& path :
+           split_at_nul(git({"ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"})))
+        add_new(path);
+      add_ignored();
+      add_skips();
     }
-    const auto top = git({"rev-parse", "--show-toplevel"});
-    top_ = top ? top->substr(0, top->find('\n')) : "";
-    const auto changed = git({"-c", "diff.relative=false", "diff", "--no-ext-diff", "--no-textconv", "--no-renames",
-                              "--ignore-submodules=dirty", "--name-status", "-z", commit_});
-    const std::vector<std::string> words = split_at_nul(changed.value_or(""));
-    for (std::size_t i = 0; i + 1 < words.size(); i += 2) add_changed(words[i], words[i + 1]);
-    const auto added = git({"ls-files", "-z", "--others", "--exclude-standard", "--full-name", ":/"});
-    for (const std::string& path : split_at_nul(added.value_or(""))) add_new(path);
-    add_ignored();
-    add_skips();
+    if (!view_.made() || failed_) found_.paths.push_back("(git cannot compare with " + commit_ + ")");
     for (std::vector<std::string>* const list : {&found_.paths, &found_.skips}) {
       std::ranges::sort(*list);
       if (list->size() > changed_tests_max) list->resize(changed_tests_max);
@@ -123,46 +136,72 @@ class Comparison {
   }
 
  private:
-  std::optional<std::string> git(std::vector<std::string> words) const { return view_.git(std::move(words)); }
+  // A question that git does not answer must not look like a tree without changes.
+  std::string git(std::vector<std::string> words) const {
+    auto output = view_.git(std::move(words));
+    failed_ = failed_ || !output;
+    return std::move(output).value_or("");
+  }
+
+  std::vector<std::string> with_diff(std::vector<std::string> words) const {
+    words.insert(words.begin(), {"diff", "--text", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-color",
+                                 "--ignore-submodules=dirty"});
+    words.push_back(commit_);
+    return words;
+  }
 
   std::string diff_of(const std::string& path, const char* context) const {
-    return git({"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", context, commit_, "--",
-                ":(top,literal)" + path})
-        .value_or("");
+    std::vector<std::string> words = with_diff({context});
+    words.insert(words.end(), {"--", ":(top,literal)" + path});
+    return git(std::move(words));
   }
 
   void add_ignored() {
-    std::vector<std::string> words = {"ls-files",           "-z",          "--others", "--ignored",
-                                      "--exclude-standard", "--full-name", "--"};
+    std::vector<std::string> words = {"ls-files", "-z", "--others", "--ignored", "--exclude-per-directory=.gitignore",
+                                      "--"};
     for (const std::string_view name : configuration_names) words.push_back(":(top,glob)**/" + std::string(name) + "*");
-    for (const std::string& path : split_at_nul(git(std::move(words)).value_or(""))) {
-      const bool installed =
-          contains_any("/" + path, {"/node_modules/", "/site-packages/", "/dist-packages/", "/vendor/"});
-      if (!installed && base_.is_newer(top_ + "/" + path)) found_.paths.push_back(path);
+    for (const std::string& path : split_at_nul(git(std::move(words)))) {
+      if (!contains_any("/" + path, {"/node_modules/", "/site-packages/", "/dist-packages/", "/vendor/"}))
+        add_new(path);
     }
   }
 
-  void add_changed(const std::string& status, const std::string& path) {
+  void add_changed(const std::string& path) {
     const bool configures =
         is_test_configuration(path) || (may_configure_tests(path) && diff_configures_tests(diff_of(path, "-U0"), path));
     const bool test = is_test_path(path);
-    if (!configures && test && status == "M" && test_only_gained(path)) return;
-    if (configures || (test && status != "A")) {
+    if (!configures && test && test_only_gained(path)) return;
+    if (configures || test) {
       found_.paths.push_back(path);
       keep_lines(path);
     }
   }
 
+  // A file that was there before the task is no change within it.
   void add_new(const std::string& path) {
-    if (is_test_configuration(path)) {
+    const std::string place = view_.top() + "/" + path;
+    if (base_.opened_at && !base_.is_newer(place)) return;
+    if (is_test_configuration(path) || (may_configure_tests(path) && new_file_configures_tests(place))) {
       found_.paths.push_back(path);
-    } else if (!is_test_path(path) && !is_document(path) && new_sources_.size() < skip_files_max) {
-      new_sources_.push_back(path);
+    } else if (!is_test_path(path) && !is_document(path)) {
+      if (new_sources_.size() == skip_files_max) found_.skips.push_back("(more new files than are searched)");
+      if (new_sources_.size() <= skip_files_max) new_sources_.push_back(path);
     }
   }
 
+  static bool new_file_configures_tests(const std::string& place) {
+    const auto text = read_file(place, skip_file_bytes_max);
+    if (!text) return true;
+    std::string diff = "@@\n+";
+    for (const char byte : *text) {
+      diff += byte;
+      if (byte == '\n') diff += '+';
+    }
+    return diff_configures_tests(diff, place);
+  }
+
   bool test_only_gained(const std::string& path) const {
-    const auto old_text = git({"show", commit_ + ":" + path});
+    const auto old_text = view_.git({"cat-file", "blob", commit_ + ":" + path});
     return old_text && evidence::completion::only_adds_tests(diff_of(path, "-U8"), *old_text);
   }
 
@@ -177,10 +216,9 @@ class Comparison {
 
   void add_skips() {
     // The pattern is wider than skips_tests, which decides.
-    const auto sources =
-        git({"-c", "diff.relative=false", "diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--name-only", "-z",
-             "-G[Ss]kip|xfail|xit\\(|xdescribe|[Ii]gnore|Disabled|[Aa]ssum|todo|expectedFailure", commit_});
-    for (const std::string& path : split_at_nul(sources.value_or(""))) {
+    const std::string sources = git(with_diff(
+        {"--name-only", "-z", "-G[Ss]kip|xfail|xit\\(|xdescribe|[Ii]gnore|Disabled|[Aa]ssum|todo|expectedFailure"}));
+    for (const std::string& path : split_at_nul(sources)) {
       if (is_test_path(path) || is_test_configuration(path) || is_document(path)) continue;
       std::int64_t gained = 0;
       each_changed_line(diff_of(path, "-U0"), [&](std::string_view line) {
@@ -188,8 +226,7 @@ class Comparison {
       });
       if (gained > 0) found_.skips.push_back(path);
     }
-    if (top_.empty()) return;
-    const std::filesystem::path root = top_;
+    const std::filesystem::path root = view_.top();
     for (const std::string& path : new_sources_) {
       std::error_code failed;
       if (!std::filesystem::is_regular_file(root / path, failed)) continue;
@@ -201,7 +238,7 @@ class Comparison {
   const TaskBase& base_;
   const std::string& commit_;
   const CommitView view_;
-  std::string top_;
+  mutable bool failed_ = false;
   std::vector<std::string> new_sources_;
   TestChanges found_;
 };

@@ -94,8 +94,14 @@ std::optional<FrontState> front_state(pid_t front) {
 }
 
 void inherit(const FrontState& state) {
-  for (std::size_t resource = 0; resource < state.limits.size(); ++resource)
-    ::setrlimit(static_cast<__rlimit_resource>(resource), &state.limits[resource]);
+  for (std::size_t i = 0; i < state.limits.size(); ++i) {
+    const auto resource = static_cast<__rlimit_resource>(i);
+    rlimit limit = state.limits[i], own{};
+    if (::setrlimit(resource, &limit) == 0 || ::getrlimit(resource, &own) != 0) continue;
+    limit.rlim_max = own.rlim_max;  // that of the caller is higher, which only root may set
+    limit.rlim_cur = std::min(limit.rlim_cur, own.rlim_max);
+    ::setrlimit(resource, &limit);
+  }
   if (state.nice != 0) ::setpriority(PRIO_PROCESS, 0, state.nice);
   ::sched_setaffinity(0, sizeof state.processors, &state.processors);
   ::umask(state.umask);

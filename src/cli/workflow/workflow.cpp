@@ -66,7 +66,7 @@ Status Workflow::prepare(const Workspace& workspace) {
   RETURN_IF_ERROR(resolve(spec_writer_name, spec_.spec_writer, spec_writer_));
   RETURN_IF_ERROR(resolve(coder_name, spec_.coder, coder_));
   RETURN_IF_ERROR(resolve(tester_name, spec_.tester, tester_));
-  ASSIGN_OR_RETURN(result_.digest, digest_of(options_.specification, folder_, spec_writer_, tester_));
+  ASSIGN_OR_RETURN(result_.digest, digest_of({options_.specification, spec_.task}, folder_, spec_writer_, tester_));
   ASSIGN_OR_RETURN(specification_folder_, workspace.folder("specification", false));
   ASSIGN_OR_RETURN(golden_folder_, workspace.folder("golden", false));
   ASSIGN_OR_RETURN(coder_folder_, workspace.folder("implementation", true));
@@ -141,7 +141,8 @@ Status Workflow::write_specification(const Workspace& workspace) {
 
 // The digest states what was run only if its files are the same before and after each step.
 Result<bool> Workflow::changed() {
-  ASSIGN_OR_RETURN(const std::string now, digest_of(options_.specification, folder_, spec_writer_, tester_));
+  ASSIGN_OR_RETURN(const std::string now,
+                   digest_of({options_.specification, spec_.task}, folder_, spec_writer_, tester_));
   return now != result_.digest;
 }
 

@@ -376,19 +376,19 @@ Result<Hash> hash_of_files(const std::vector<std::string>& paths, const std::str
   return hash.finish();
 }
 
-Result<std::string> digest_of(std::string_view specification, const std::string& folder,
+Result<std::string> digest_of(const SpecText& specification, const std::string& folder,
                               const ResolvedCommand& spec_writer, const ResolvedCommand& tester) {
   ASSIGN_OR_RETURN(const Hash writes, hash_of_files(spec_writer.files, folder));
   ASSIGN_OR_RETURN(const Hash tests, hash_of_files(tester.files, folder));
-  return to_hex(sha256(fmt::format("workflow 1\nspecification {}\nspec_writer {}\ntester {}\n",
-                                   to_hex(sha256(specification)), to_hex(writes), to_hex(tests))));
+  return to_hex(sha256(fmt::format("workflow 1\nspecification {}\ntask {}\nspec_writer {}\ntester {}\n",
+                                   to_hex(sha256(specification.toml)), to_hex(sha256(specification.task)),
+                                   to_hex(writes), to_hex(tests))));
 }
 
-Result<std::string> digest_of(std::string_view specification, const std::string& folder,
-                              const evidence::workflow::Spec& spec) {
+Result<std::string> digest_of(std::string_view toml, const std::string& folder, const evidence::workflow::Spec& spec) {
   ASSIGN_OR_RETURN(const ResolvedCommand spec_writer, resolve_command(spec.spec_writer, folder));
   ASSIGN_OR_RETURN(const ResolvedCommand tester, resolve_command(spec.tester, folder));
-  return digest_of(specification, folder, spec_writer, tester);
+  return digest_of({toml, spec.task}, folder, spec_writer, tester);
 }
 
 }  // namespace muniment::cli

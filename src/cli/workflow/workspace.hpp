@@ -76,14 +76,18 @@ Result<ResolvedCommand> resolve_command(const evidence::workflow::Step& step, co
 // are relative to `folder` for files below it. Errors: those of the files.
 Result<Hash> hash_of_files(const std::vector<std::string>& paths, const std::string& folder);
 
-// Returns the digest of a workflow in hexadecimal digits: of the text of its specification, and of the files of its
-// spec writer and its tester. The coder's program is not part of it. `folder` is that of the specification's file.
-// Errors: those of the files.
-Result<std::string> digest_of(std::string_view specification, const std::string& folder,
+struct SpecText {
+  std::string_view toml;
+  std::string_view task;  // what the commands get as TASK, also if it is not that of the file
+};
+
+// Returns the digest of a workflow in hexadecimal digits: of the text and the task of its specification, and of the
+// files of its spec writer and its tester. The coder's program is not part of it. `folder` is that of the
+// specification's file. Errors: those of the files.
+Result<std::string> digest_of(const SpecText& specification, const std::string& folder,
                               const ResolvedCommand& spec_writer, const ResolvedCommand& tester);
 
 // Likewise, for a specification that is not run. Errors: also those of resolve_command.
-Result<std::string> digest_of(std::string_view specification, const std::string& folder,
-                              const evidence::workflow::Spec& spec);
+Result<std::string> digest_of(std::string_view toml, const std::string& folder, const evidence::workflow::Spec& spec);
 
 }  // namespace muniment::cli

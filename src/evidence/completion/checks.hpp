@@ -89,6 +89,7 @@ enum class Code : std::uint8_t {
   tree_changed_in_run,
   tree_missing,
   other_tree,
+  other_base,
   edited_after,
   not_run,
   no_report,

@@ -84,6 +84,7 @@ constexpr std::array rows{
     CodeRow{Code::tree_changed_in_run, "structure", "tree_changed_in_run", V::pass, false, ""},
     CodeRow{Code::tree_missing, "structure", "tree_missing", V::weak, false, ""},
     CodeRow{Code::other_tree, "structure", "other_tree", V::weak, false, ""},
+    CodeRow{Code::other_base, "structure", "other_base", V::weak, false, ""},
     CodeRow{Code::edited_after, "structure", "edited_after", V::fail, true, "staleness"},
     CodeRow{Code::not_run, "structure", "not_run", V::fail, true, ""},
     CodeRow{Code::no_report, "structure", "no_report", V::weak, false, ""},

@@ -40,6 +40,10 @@ struct Command {
   std::vector<std::string> argv;
   bool argv_cut = false;  // more arguments follow, which were too long for the event
   std::string cwd;
+  // The commit with which its tests were compared, and the time since which programs and ignored files counted as
+  // changed: those of the task for which the command was recorded; nullopt: none.
+  std::string base_commit;
+  std::optional<Time> base_opened_at;
   std::string own_program;  // the reason why the program that ran is the agent's own; empty: none was found
   std::optional<std::int64_t> exit_code;  // nullopt: ended by a signal, or the end is not recorded
   std::string signal;

@@ -98,6 +98,12 @@ bool is_selecting_option(const Runner& row, std::string_view word) {
          holds_word(row.selecting, word.substr(0, 2));
 }
 
+// Common options of runners that take no value.
+constexpr std::string_view switches =
+    "-v -vv -vvv -q -qq -s -x -l -ra -rA -rf -rs -rP -rx -i -race -short -json -cover -failfast --verbose --quiet "
+    "--silent --exitfirst --color --no-header --no-cov --showlocals --ci --runInBand --bail --coverage --nocapture "
+    "--release --workspace --all-targets --all-features --locked --offline --no-fail-fast --fail-fast --strict-markers";
+
 // A folder in the top folder, such as `tests` or `./...`, is where the tests of a project are.
 bool is_nested(std::string_view operand) {
   if (operand.starts_with("./")) operand.remove_prefix(2);
@@ -169,7 +175,8 @@ Selection selection_in(std::string_view name, const std::vector<std::string>& ar
     if (leading && (holds_word(leading_operands, word) || is_subcommand(*row, word))) continue;
     // An operand after an option may be its value.
     const bool maybe_value = i > 0 && arguments[i - 1].starts_with('-') && arguments[i - 1] != "--" &&
-                             arguments[i - 1].find('=') == std::string::npos;
+                             arguments[i - 1].find('=') == std::string::npos &&
+                             !holds_word(switches, arguments[i - 1]) && word.find("::") == std::string::npos;
     if (maybe_value) continue;
     leading = false;
     if (row->operands == Operands::any || (row->operands == Operands::nested && is_nested(word)))

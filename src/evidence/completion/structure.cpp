@@ -65,6 +65,13 @@ std::string_view root_of_tree(std::string_view digest) {
   return at == std::string_view::npos ? "" : digest.substr(at, digest.find(' ', at) - at);
 }
 
+// Returns the commit of a digest "git:COMMIT …"; "HEAD" for a tree without one, as git cannot compare with it.
+std::string_view commit_of_tree(std::string_view digest) {
+  digest.remove_prefix(std::min<std::size_t>(digest.size(), 4));
+  const std::string_view commit = digest.substr(0, digest.find(' '));
+  return commit == "none" ? "HEAD" : commit;
+}
+
 bool same_tree(std::string_view one, std::string_view other) { return files_of_tree(one) == files_of_tree(other); }
 
 // The remedy for changed tests if the reason is missing or names nothing.
@@ -425,6 +432,11 @@ class Structure {
              fmt::format("Weak evidence: the {} belongs to another working tree than the one in which the task was "
                          "opened. Run the command ({}) and complete the task in that tree.",
                          root_of_tree(claimed) != root ? "claim" : "command", preview(command.cwd, 200)));
+    } else if (command.base_commit != commit_of_tree(opened) || !command.base_opened_at ||
+               *command.base_opened_at > case_.task.opened_at.value_or(Time{})) {
+      weaken(Code::other_base,
+             "Weak evidence: the command was recorded for no task or a later one, so that changes since this task was "
+             "opened are not known. Record it for this task (`muniment exec --task`).");
     }
   }
 

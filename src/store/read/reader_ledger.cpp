@@ -102,6 +102,15 @@ Result<std::vector<EvidenceRow>> Reader::evidence(const EvidenceFilter& filter, 
         .integer(impl_->place.size)
         .text_or_null(filter.task_id)
         .text_or_null(filter.validator);
+    if (filter.of_commands)
+      return rows_of(query(impl_->connection, "evidence_of_commands",
+                           "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+                           " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
+                           " AND ($3::text IS NULL OR type = $3) AND ($7::text IS NULL OR task_id = $7)"
+                           " AND ($8::text IS NULL OR actor = $8 OR validator_id = $8)"
+                           " AND seq > $4 AND seq < $6 AND command_id IS NOT NULL ORDER BY seq DESC LIMIT $5",
+                           params),
+                     evidence_of);
     return rows_of(query(impl_->connection, "evidence",
                          "SELECT " MUNIMENT_EVIDENCE_COLUMNS
                          " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"

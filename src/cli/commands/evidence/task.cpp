@@ -56,7 +56,7 @@ Status open_task(Session& session, const TaskOpenOptions& options) {
   add_if_given(params, "step_id", options.step);
   if (options.no_evidence) params.member("requires_evidence", false);
   if (!options.workflow.empty()) {
-    ASSIGN_OR_RETURN(const std::string digest, digest_of_workflow(options.workflow));
+    ASSIGN_OR_RETURN(const std::string digest, digest_of_workflow(options.workflow, options.content));
     params.member("workflow", digest);
   }
   write_working_tree(params);

@@ -82,6 +82,8 @@ void read_changes(const json::Value& value, completion::Command& command) {
   for (const json::Value path : value["skips_added"]) command.skips_added.push_back(path.string_or(""));
   command.tests_changed_reason = value["tests_changed_reason"].string_or("");
   command.tests_diff = value["tests_diff"].string_or("");
+  command.base_commit = value["base"]["commit"].string_or("");
+  command.base_opened_at = parse_time(value["base"]["opened_at"].string_or(""));
 }
 
 Result<reports::Report> read_report_file(Call& call, const store::Run& run, const std::string& artifact_id,
@@ -194,6 +196,10 @@ std::string content_json(const completion::Command& command, const std::string& 
   if (command.report) write_report(out, command);
   if (!command.tests_missing.empty()) out.member("tests_missing", command.tests_missing);
   if (command.ran_before > 0) out.member("ran_before", command.ran_before);
+  if (command.base_opened_at) {
+    out.key("base").begin_object().member("commit", command.base_commit);
+    out.member("opened_at", format_time(*command.base_opened_at)).end_object();
+  }
   if (!command.tests_changed.empty()) out.member("tests_changed", command.tests_changed);
   if (!command.tests_changed_reason.empty()) out.member("tests_changed_reason", command.tests_changed_reason);
   if (!command.tests_diff.empty()) out.member("tests_diff", command.tests_diff);
@@ -212,6 +218,7 @@ Status look_up_task(Call& call, const store::Run& run, const Uuid& command_id, c
   store::EvidenceFilter filter;
   filter.run_id = run.run_id;
   filter.task_id = *task;
+  filter.of_commands = true;
   ASSIGN_OR_RETURN(const auto rows, call.reader->evidence(filter, earlier_runs_max));
   for (const store::EvidenceRow& row : rows) {
     if (!row.command_id || !row.content || row.command_id == command_id || row.actor != call.caller.actor) continue;
