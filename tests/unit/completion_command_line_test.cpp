@@ -160,6 +160,16 @@ TEST(CommandLine, APolicyNamesFurtherRunners) {
   EXPECT_EQ(program_of({"make", "all"}, {"make selftest"}), Program::unknown);
 }
 
+TEST(CommandLine, AnOperandAfterASwitchSelectsTests) {
+  const auto selected = [](std::vector<std::string> argv) { return selection_of(kind_of(argv, {})).argument; };
+  EXPECT_EQ(selected({"pytest", "-v", "tests/test_a.py::test_one"}), "tests/test_a.py::test_one");
+  EXPECT_EQ(selected({"pytest", "-q", "tests/test_easy.py"}), "tests/test_easy.py");
+  EXPECT_EQ(selected({"pytest", "-p", "tests/test_a.py::test_one"}), "tests/test_a.py::test_one");
+  EXPECT_EQ(selected({"go", "test", "-v", "./pkg/easy"}), "./pkg/easy");
+  EXPECT_EQ(selected({"pytest", "-q", "tests"}), "");
+  EXPECT_EQ(selected({"pytest", "--rootdir", "sub/folder"}), "") << "the value of an option";
+}
+
 TEST(CommandLine, HostileVectorsHaveAKind) {
   EXPECT_EQ(program_of({}), Program::unknown);
   EXPECT_EQ(program_of({""}), Program::unknown);

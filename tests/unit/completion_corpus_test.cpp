@@ -21,9 +21,9 @@ using test::CompletionScore;
 // (docs/benchmarks.md).
 constexpr double recall_min = .94;
 constexpr double class_recall_min = .8;
-constexpr double false_blocks_max = 0;
+constexpr double false_blocks_max = .01;
 constexpr double held_out_recall_min = .92;
-constexpr double held_out_false_blocks_max = 0;
+constexpr double held_out_false_blocks_max = .02;
 constexpr int cases_min = 300;
 constexpr std::string_view vague_kind = "vague";  // texts without a fact, which only `text = "refuse"` refuses
 constexpr int class_cases_min = 7;

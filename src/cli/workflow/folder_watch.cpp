@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 namespace muniment::cli {
 namespace {
@@ -41,22 +42,25 @@ const char* FolderWatch::finish(std::vector<std::string> folders) {
   return exceeded_;
 }
 
-// A folder that is nested too deep to be read exceeds the limit of the disk.
+// A folder that is nested too deep to be read exceeds the limit of the disk. One that is removed meanwhile hides no
+// other one.
 void FolderWatch::measure(bool until_stopped) {
   std::int64_t bytes = 0, files = 0;
-  for (const std::string& folder : folders_) {
+  std::vector<fs::path> left(folders_.begin(), folders_.end());
+  while (!left.empty()) {
+    const fs::path folder = std::move(left.back());
+    left.pop_back();
     std::error_code failed;
-    fs::recursive_directory_iterator entries(folder, fs::directory_options::skip_permission_denied, failed);
-    for (; !failed && entries != fs::recursive_directory_iterator(); entries.increment(failed)) {
+    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
       if (until_stopped && worker_.stopping()) return;
       std::error_code unknown;
       bytes += entry_bytes;
-      const bool link = entries->is_symlink(unknown);
-      const bool file = !link && entries->is_regular_file(unknown);
-      files += link || file ? 1 : 0;
+      const fs::file_type type = entry->symlink_status(unknown).type();
+      files += type == fs::file_type::symlink || type == fs::file_type::regular ? 1 : 0;
+      if (type == fs::file_type::directory) left.push_back(entry->path());
       if (limits_.files_max > 0 && files > limits_.files_max) exceeded_ = "files";
-      if (file) {
-        const auto size = entries->file_size(unknown);
+      if (type == fs::file_type::regular) {
+        const auto size = entry->file_size(unknown);
         if (too_deep(unknown)) exceeded_ = "disk_bytes";
         if (!unknown) bytes += static_cast<std::int64_t>(size);
       }
