@@ -11,6 +11,7 @@
 
 #include "base/files/file.hpp"
 #include "base/text.hpp"
+#include "evidence/completion/runners.hpp"
 #include "evidence/completion/text/command_line.hpp"
 
 namespace muniment::cli {
@@ -42,7 +43,15 @@ constexpr std::array variables{
     Variable{"MAKEFLAGS", "-f -i -n -t --eval --ignore-errors --just-print --touch"},
     Variable{"CTEST_*", "-E -R -L"},
     Variable{"JEST_*", "-t"},
+    Variable{"PYTHONUSERBASE", ""},
+    Variable{"MAKEFILES", ""},
+    Variable{"GOENV", ""},
+    Variable{"HARNESS_PERL", ""},
+    Variable{"CARGO_TARGET_*", "/"},
+    Variable{"npm_config_script_shell", ""},
 };
+// Further ones, for which only a value in the command line counts: each environment has one.
+constexpr std::string_view own_in_line = "PATH HOME ENV SHELL PERL5LIB NODE_PATH LD_LIBRARY_PATH";
 
 bool contains_word(std::string_view value, std::string_view words) {
   if (words.empty()) return !value.empty();
@@ -77,6 +86,8 @@ std::string changed_environment(const std::vector<std::string>& argv) {
     while (!rest.empty()) {
       const std::string_view part = rest.substr(0, rest.find_first_of(" ;&\n"));
       if (std::string name = changes_command(part); !name.empty()) return name;
+      const std::string_view name = part.substr(0, part.find('='));
+      if (name.size() < part.size() && evidence::completion::holds_word(own_in_line, name)) return std::string(name);
       rest.remove_prefix(std::min(part.size() + 1, rest.size()));
     }
   }
@@ -115,6 +126,9 @@ class Examination {
     for (const std::string& name : {argv_.front(), kind_.name}) {
       const fs::path place = place_of(name);
       const std::string path = resolved(place);
+      // The name of a module need be no program.
+      if (found.own.empty() && path.empty() && name.find_first_of("/$`") != std::string::npos)
+        found.own = fmt::format("the program {} was not found before the command started", name);
       if (!found.own.empty() || path.empty()) continue;
       if (is_within(path, top())) {
         if (is_own(path))

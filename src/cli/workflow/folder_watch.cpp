@@ -56,6 +56,7 @@ void FolderWatch::measure(bool until_stopped) {
       std::error_code unknown;
       bytes += entry_bytes;
       const fs::file_type type = entry->symlink_status(unknown).type();
+      if (too_deep(unknown)) exceeded_ = "disk_bytes";
       files += type == fs::file_type::symlink || type == fs::file_type::regular ? 1 : 0;
       if (type == fs::file_type::directory) left.push_back(entry->path());
       if (limits_.files_max > 0 && files > limits_.files_max) exceeded_ = "files";

@@ -129,7 +129,10 @@ void read_exhibit(Exhibit& exhibit, const Piece& piece, const TaskTerms& terms, 
   cover(exhibit.profile, piece.type, terms);
   if (piece.command) {
     exhibit.command = kind_of(piece.command->argv, policy.runners);
-    for (const std::string& word : piece.command->argv) cover(exhibit.profile, word, terms);
+    for (const std::string& word : piece.command->argv) {
+      // A setting names no subject.
+      if (word.find('=') == std::string::npos) cover(exhibit.profile, word, terms);
+    }
     exhibit.report = piece.command->report;
   } else {
     exhibit.report = reports::read_report(piece.text);

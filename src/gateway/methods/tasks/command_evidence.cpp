@@ -381,6 +381,7 @@ completion::Command command_of(const json::Value& content) {
 CommandResult judge_command(const completion::Command& command, const std::string& type,
                             const completion::Policy& policy, Time now) {
   completion::Task task;
+  task.workflow = command.workflow;  // whether a task names it is judged when that is completed
   for (const std::string& word : command.argv) task.content += word + " ";
   completion::Piece piece;
   piece.found = true;
