@@ -164,10 +164,10 @@ TEST(CommandLine, AnOperandAfterASwitchSelectsTests) {
   const auto selected = [](std::vector<std::string> argv) { return selection_of(kind_of(argv, {})).argument; };
   EXPECT_EQ(selected({"pytest", "-v", "tests/test_a.py::test_one"}), "tests/test_a.py::test_one");
   EXPECT_EQ(selected({"pytest", "-q", "tests/test_easy.py"}), "tests/test_easy.py");
-  EXPECT_EQ(selected({"pytest", "-p", "tests/test_a.py::test_one"}), "tests/test_a.py::test_one");
+  EXPECT_EQ(selected({"pytest", "--color", "tests/test_a.py::test_one"}), "tests/test_a.py::test_one");
   EXPECT_EQ(selected({"go", "test", "-v", "./pkg/easy"}), "./pkg/easy");
   EXPECT_EQ(selected({"pytest", "-q", "tests"}), "");
-  EXPECT_EQ(selected({"pytest", "--rootdir", "sub/folder"}), "") << "the value of an option";
+  EXPECT_EQ(selected({"pytest", "--cov-config", "sub/folder"}), "") << "the value of an option";
 }
 
 TEST(CommandLine, HostileVectorsHaveAKind) {
