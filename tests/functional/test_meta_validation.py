@@ -15,7 +15,7 @@ from typing import Any, Callable, Optional
 from unittest import mock
 
 from support import BUILD, Daemon, DaemonCase, main, muniment
-from workflow_case import CONFINES, FINISH_S
+from workflow_case import CONFINES, FINISH_S, processes
 
 from muniment.evidence import EvidenceError, MetaValidator
 
@@ -79,6 +79,10 @@ def without_executor(rewrite: Rewrite) -> Rewrite:
 
 class MetaCase(DaemonCase):
     shared = True
+
+    def run(self, result: Any = None) -> Any:
+        with processes(alone=False):
+            return super().run(result)
 
     def doctor(self, *more: str, place: Optional[list[str]] = None, prefix: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":
         env = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}

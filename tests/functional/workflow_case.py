@@ -1,10 +1,14 @@
 """Base class of workflow tests: files of a small blind workflow, and functions that run it."""
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
+import pathlib
 import subprocess
-from typing import Any
+import tempfile
+from typing import Any, Iterator
 
 from support import BUILD, DaemonCase
 
@@ -40,13 +44,26 @@ CONFINES = subprocess.run(["unshare", *([] if os.geteuid() == 0 else ["--map-cur
                           capture_output=True).returncode == 0
 
 
+@contextlib.contextmanager
+def processes(alone: bool) -> Iterator[None]:
+    """All workflows of root have one user and its limit of processes: a test that reaches it runs beside no other one."""
+    folder = pathlib.Path(tempfile.gettempdir())
+    names = [folder / f"muniment-tests-{os.geteuid()}.{name}" for name in ("door", "processes")]
+    with open(names[0], "w") as door, open(names[1], "w") as held:
+        fcntl.flock(door, fcntl.LOCK_EX)   # nobody enters while a test waits to be alone
+        fcntl.flock(held, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(door, fcntl.LOCK_UN)
+        yield
+
+
 class WorkflowCase(DaemonCase):
     shared = True
 
     def run(self, result: Any = None) -> Any:
         if not CONFINES:
             setattr(self, self._testMethodName, self.refuses)
-        return super().run(result)
+        with processes(alone=self._testMethodName == "test_it_forks_without_end"):
+            return super().run(result)
 
     def refuses(self) -> None:
         """Replaces each test in a container without namespaces."""
