@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import fcntl
 import json
 import os
@@ -17,7 +18,7 @@ import unittest.mock
 
 from support import BUILD, main, wait_until
 from test_exec import ExecCase
-from test_exec_evidence import BAD, FINISH_S, UNITTEST, EvidenceCase
+from test_exec_evidence import BAD, FINISH_S, GOOD, UNITTEST, EvidenceCase
 
 # Numbers of the protocol of the executor (src/cli/executor/).
 F_ADD_SEALS, SEALS = 1033, 0x2 | 0x4 | 0x8   # shrink, grow, write
@@ -278,6 +279,122 @@ class Programs(EvidenceCase):
         self.assertEqual(status, 0, said)
         done = self.complete(evidence)
         self.assertEqual(done.returncode, 0, done.stdout)
+
+
+class CommandLines(EvidenceCase):
+    """Under the strict policy, a command line runs all tests of the task's tree, and each of its words is understood."""
+
+    EASY = "import unittest\n\nclass Easy(unittest.TestCase):\n    def test_it(self):\n        pass\n"
+
+    def findings(self, *command: str, **env: str) -> str:
+        """Returns the findings under the strict policy, one on each line; empty if the task is completed."""
+        with unittest.mock.patch.dict(os.environ, env):
+            status, evidence, said = self.exec(*command)
+        self.assertEqual(status, 0, said)
+        done = self.complete(evidence, options=("--strict", "--json"))
+        return "\n".join(f"{one['code']}: {one['text']}" for one in json.loads(done.stdout)["findings"]) if done.returncode else ""
+
+    def write(self, path: str, text: str) -> pathlib.Path:
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def start(self) -> None:
+        super().start()
+        self.write("docs/guide.md", "A guide.\n")
+        self.commit("a guide")
+
+    def test_a_folder_of_its_own(self) -> None:
+        self.open()
+        self.write("easy/test_easy.py", self.EASY)
+        self.write("easy/__init__.py", "")
+        for command in ((*UNITTEST, "discover", "-s", "easy"), (*UNITTEST, "discover", "easy"), (*UNITTEST, "easy.test_easy"),
+                        ("sh", "-c", "cd easy && python3 -m unittest"), ("env", "-C", "easy", *UNITTEST),
+                        (*UNITTEST, "discover", ".", "test_e*.py")):
+            with self.subTest(command=command):
+                self.assertIn("selection", self.findings(*command))
+
+    def test_a_folder_of_its_own_as_the_current_one(self) -> None:
+        self.open()
+        self.write("easy/test_easy.py", self.EASY)
+        self.folder /= "easy"
+        self.assertIn("selection", self.findings(*UNITTEST))
+
+    def test_the_finding_names_a_file_that_is_left_out(self) -> None:
+        self.open()
+        self.write("easy/test_easy.py", self.EASY)
+        _, evidence, _ = self.exec(*UNITTEST, "discover", "-s", "easy")
+        self.assertIn("It leaves out test_adder.py.", self.complete(evidence).stdout)
+
+    def test_another_tree(self) -> None:
+        self.open()
+        with tempfile.TemporaryDirectory(dir=BUILD) as outside:
+            (pathlib.Path(outside) / "test_easy.py").write_text(self.EASY)
+            self.assertIn("own_program", self.findings("env", "-C", outside, *UNITTEST))
+
+    def test_words_that_are_not_understood(self) -> None:
+        self.open()
+        for command in (("env", "PYTHONHOME=/usr", *UNITTEST), ("python3", "-O", "-m", "unittest"),
+                        ("python3", "-Xpycache_prefix=/tmp/x", "-m", "unittest"), ("sh", "-c", "T=unittest; python3 -m unittest $X"),
+                        ("bash", "-lc", "python3 -m unittest")):
+            with self.subTest(command=command):
+                self.assertIn("unknown_argument", self.findings(*command))
+
+    def test_a_wrapper_of_its_own(self) -> None:
+        wrapper = self.write("bin/nice", "#!/bin/sh\nshift\nexec \"$@\"\n")
+        wrapper.chmod(0o755)
+        self.open()
+        self.assertIn("own_program", self.findings("env", str(wrapper), "5", *UNITTEST))
+
+    def test_a_module_in_the_place_of_one_that_the_runner_imports(self) -> None:
+        self.open()
+        for name in ("pprint.py", "traceback/__init__.py"):
+            with self.subTest(name=name):
+                file = self.write(name, "import sys, importlib\nsys.path.reverse()\n")
+                with contextlib.suppress(AssertionError):   # the runner may fail
+                    self.assertIn("own_program", self.findings(*UNITTEST))
+                file.unlink()
+
+    def test_settings_above_the_tree(self) -> None:
+        self.open()
+        home = self.folder.with_name(self.folder.name + "-home")
+        (home / ".cargo").mkdir(parents=True)
+        (home / ".cargo/config.toml").write_text("")
+        cargo = home / "lib/site-packages/bin/cargo"
+        cargo.parent.mkdir(parents=True)
+        cargo.write_text("#!/bin/sh\necho 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out'\n")
+        cargo.chmod(0o755)
+        self.assertIn("own_program", self.findings("cargo", "test", HOME=str(home), PATH=f"{cargo.parent}:{os.environ['PATH']}"))
+
+    def test_honest_command_lines(self) -> None:
+        for i, command in enumerate(((*UNITTEST, "-v"), (*UNITTEST, "discover", "-s", "."), (*UNITTEST, "test_adder"),
+                                     ("sh", "-ec", "python3 -m unittest 2>&1"), ("env", "CI=1", "timeout", "60", *UNITTEST, "test_adder.py"),
+                                     ("bash", "-c", "set -euo pipefail; export CI=1; cd docs && cd .. && exec python3 -Wdefault -m unittest"))):
+            with self.subTest(command=command):
+                self.open(task=f"t{i}")
+                status, evidence, said = self.exec(*command, task=f"t{i}")
+                self.assertEqual(status, 0, said)
+                done = self.muniment("task", "complete", f"t{i}", "--run", self.run_id, "--evidence", evidence, "--strict")
+                self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_all_tests_in_a_subfolder(self) -> None:
+        self.write("backend/adder.py", GOOD)
+        for name in ("adder.py", "test_adder.py"):
+            (self.folder / name).unlink(missing_ok=True)
+        self.write("backend/test_adder.py", self.EASY)
+        self.commit("a subfolder")
+        self.open()
+        self.assertEqual(self.findings("sh", "-c", "cd backend && python3 -m unittest"), "")
+
+    def test_a_virtual_environment_that_a_script_activates(self) -> None:
+        bin_folder = self.folder / "__pycache__/venv/bin"   # ignored by git
+        bin_folder.mkdir(parents=True)
+        (bin_folder.parent / "pyvenv.cfg").write_text("home = /usr/bin\n")
+        (bin_folder / "activate").write_text(f"PATH={bin_folder}:$PATH\n")
+        (bin_folder / "python3").symlink_to(shutil.which("python3") or "")
+        self.open()
+        self.assertEqual(self.findings("sh", "-c", ". __pycache__/venv/bin/activate && python3 -m unittest"), "")
 
 
 class Trees(EvidenceCase):

@@ -40,7 +40,7 @@ TEST(CommandLine, WrappersAreLookedThrough) {
   EXPECT_EQ(program_of({"env", "CI=1", "pytest"}), Program::runner);
   EXPECT_EQ(program_of({"timeout", "-k", "5", "60", "pytest"}), Program::runner);
   EXPECT_EQ(program_of({"poetry", "run", "pytest"}), Program::runner);
-  EXPECT_EQ(program_of({"uv", "run", "--with", "x", "pytest"}), Program::runner);
+  EXPECT_EQ(program_of({"uv", "run", "--group", "x", "pytest"}), Program::runner);
   EXPECT_EQ(program_of({"npx", "jest"}), Program::runner);
   EXPECT_EQ(program_of({"nice", "-n", "5", "env", "A=b", "timeout", "9", "cargo", "test"}), Program::runner);
   EXPECT_EQ(program_of({"env", "CI=1", "echo", "pytest"}), Program::printer);
@@ -129,21 +129,107 @@ TEST(CommandLine, AScriptThatCanChangeTheRunnersOutputIsNotDirect) {
                              "cd a & pytest",
                              "cd a || pytest",
                              "source fake && pytest",
+                             "source venv/bin/activate; echo 2 passed; pytest",
                              "pytest\necho '2 passed'"}) {
     EXPECT_FALSE(kind_of_shell(script).direct) << script;
   }
   EXPECT_FALSE(kind_of_shell("pytest;" + std::string(script_commands_max, ';')).direct);
 }
 
-TEST(CommandLine, AWrapperThatTakesALineOfItsOwnIsNotDirect) {
-  const auto direct = [](std::vector<std::string> argv) { return kind_of(argv, {}).direct; };
-  EXPECT_TRUE(direct({"pytest", "-q", "|", "cat"}));
-  EXPECT_TRUE(direct({"env", "-i", "CI=1", "time", "npx", "--yes", "jest"}));
-  EXPECT_FALSE(direct({"env", "-Secho 2 passed in 0.01s", "pytest"}));
-  EXPECT_FALSE(direct({"env", "-iS", "echo 2 passed", "pytest"}));
-  EXPECT_FALSE(direct({"env", "--split-string=echo 2 passed", "pytest"}));
-  EXPECT_FALSE(direct({"npx", "-c", "pytest"}));
-  EXPECT_FALSE(direct({"npm", "exec", "--call=echo 2 passed", "jest"}));
+std::string unknown_in(std::vector<std::string> argv) { return kind_of(argv, {}).read.unknown; }
+
+TEST(CommandLine, EveryWordIsUnderstood) {
+  const std::vector<std::vector<std::string>> lines{
+      {"pytest"},
+      {"pytest", "-xvs", "-n4", "--tb=short", "-p", "no:cacheprovider", "-rA", "--junitxml=out.xml", "tests"},
+      {"pytest", "-q", "--cov", "--cov-report", "term", "--rootdir", "."},
+      {"python3", "-Wignore", "-X", "dev", "-m", "pytest", "-q"},
+      {"python", "-m", "coverage", "run", "--source", "src", "-m", "pytest", "-q"},
+      {"python", "-m", "unittest", "discover", "-v", "-s", "tests"},
+      {"env", "-i", "CI=1", "DATABASE_URL=x", "time", "npx", "--yes", "jest"},
+      {"timeout", "-k", "5", "60", "nice", "-n", "5", "cargo", "+nightly", "test", "--", "--nocapture"},
+      {"go", "test", "-race", "-count=1", "-v", "./..."},
+      {"ctest", "--test-dir", "build", "-j8", "--output-on-failure"},
+      {"meson", "test", "-C", "build", "--print-errorlogs"},
+      {"make", "-j4", "-C", "build", "all", "check"},
+      {"npm", "run", "test:unit", "--", "--ci"},
+      {"mvn", "-B", "-q", "clean", "verify"},
+      {"build/tests", "--gtest_output=xml:out.xml", "--gtest_color=no"},
+      {"prove", "-rv", "t"},
+      {"bash", "-euc", "cd src && PYTHONPATH=. pytest -q 2>&1 < /dev/null"},
+      {"sh", "-c", "set -e; . .venv/bin/activate && pytest -q"}};
+  for (const auto& line : lines) {
+    EXPECT_EQ(unknown_in(line), "") << line.front() << " … " << line.back();
+    EXPECT_EQ(program_of(line), Program::runner) << line.front() << " … " << line.back();
+  }
+}
+
+TEST(CommandLine, AWordThatIsNotUnderstoodIsNamed) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> lines{
+      {{"pytest", "-q", "--collect-in-virtualenv"}, "--collect-in-virtualenv"},
+      {{"pytest", "-qz", "tests"}, "-qz"},
+      {{"pytest", "@args"}, "@args"},
+      {{"pytest", "--junitxml", "-q"}, "--junitxml"},
+      {{"pytest", "--tb=./x.py"}, "--tb=./x.py"},
+      {{"python", "-O", "-m", "pytest"}, "-O"},
+      {{"python", "-X", "pycache_prefix=/tmp/x", "-m", "pytest"}, "-X"},
+      {{"env", "-Secho 2 passed in 0.01s", "pytest"}, "-Secho 2 passed in 0.01s"},
+      {{"env", "--split-string=echo 2 passed", "pytest"}, "--split-string=echo 2 passed"},
+      {{"env", "PATH=/tmp/x", "pytest"}, "PATH=/tmp/x"},
+      {{"env", "PYTEST_ADDOPTS=-k x", "pytest"}, "PYTEST_ADDOPTS=-k x"},
+      {{"npx", "-c", "pytest"}, "-c"},
+      {{"npx", "-p", "x", "jest"}, "-p"},
+      {{"npm", "exec", "--call=echo 2 passed", "jest"}, "--call=echo 2 passed"},
+      {{"sudo", "pytest"}, "sudo"},
+      {{"uv", "run", "--with", "./x", "pytest"}, "--with"},
+      {{"make", "-f", "x.mk", "test"}, "-f"},
+      {{"make", "test", "PYTEST=true"}, "PYTEST=true"},
+      {{"make", "--eval=test:", "test"}, "--eval=test:"},
+      {{"make", "-i", "test"}, "-i"},
+      {{"go", "test", "-overlay=x.json", "--run=X", "./..."}, ""},
+      {{"go", "test", "-toolexec=x", "./..."}, "-toolexec=x"},
+      {{"cargo", "test", "--config", "x"}, "--config"},
+      {{"meson", "test", "--wrapper=true"}, "--wrapper=true"},
+      {{"prove", "--exec", "true", "t"}, "--exec"},
+      {{"prove", "-Ilib", "t"}, "-Ilib"},
+      {{"node", "--require=./x.js", "--test"}, "--require=./x.js"},
+      {{"jest", "--reporters", "./x.js"}, "--reporters"},
+      {{"ctest", "build"}, "build"},
+      {{"bash", "-ic", "pytest"}, "-ic"},
+      {{"bash", "--rcfile", "x", "-c", "pytest"}, "--rcfile"},
+      {{"bash", "-c", "pytest $ARGS"}, "$ARGS"},
+      {{"bash", "-c", "pytest test_*.py"}, "test_*.py"},
+      {{"bash", "-c", "cd - && pytest"}, "cd"},
+      {{"bash", "-c", "export \"PYTEST_ADD\"\"OPTS=-k x\"; pytest"}, "PYTEST_ADDOPTS=-k x"},
+      {{"bash", "-c", "HOME=/tmp/x pytest"}, "HOME=/tmp/x"}};
+  for (const auto& [line, word] : lines) EXPECT_EQ(unknown_in(line), word) << line.front() << " … " << line.back();
+}
+
+TEST(CommandLine, APolicyThatNamesTheCommandVouchesForItsWords) {
+  const std::vector<std::string> line{"npm", "--prefix", "web", "--script-shell=x", "test", "-u"};
+  EXPECT_EQ(kind_of(line, {}).read.unknown, "--script-shell=x");
+  const std::vector<std::string> runners{"npm --prefix web --script-shell=x test"};
+  EXPECT_EQ(kind_of(line, runners).read.unknown, "-u") << "not among the words that the policy names";
+  EXPECT_EQ(
+      kind_of(std::vector<std::string>{"scripts/test", "--any"}, std::vector<std::string>{"scripts/test"}).read.unknown,
+      "");
+}
+
+TEST(CommandLine, TheFolderOfTheRunIsRead) {
+  const auto folder = [](std::vector<std::string> argv) { return kind_of(argv, {}).read.folder; };
+  EXPECT_EQ(folder({"bash", "-c", "cd a && cd b && make -C c test"}), "a/b/c");
+  EXPECT_EQ(folder({"env", "-C", "a", "npm", "--prefix=b", "test"}), "a/b");
+  EXPECT_EQ(folder({"cargo", "test", "--manifest-path", "a/Cargo.toml"}), "a");
+  EXPECT_EQ(folder({"bash", "-c", "cd a; cd /b; pytest"}), "/b");
+}
+
+TEST(CommandLine, ThePrograms) {
+  const auto programs = [](std::vector<std::string> argv) { return kind_of(argv, {}).programs; };
+  EXPECT_EQ(programs({"env", "/tmp/x/nice", "pytest"}), (std::vector<std::string>{"env", "/tmp/x/nice", "pytest"}));
+  EXPECT_EQ(programs({"bash", "-c", "exec timeout 5 python3 -m pytest"}),
+            (std::vector<std::string>{"bash", "timeout", "python3"}));
+  EXPECT_EQ(programs({"python3", "runtests.py"}), (std::vector<std::string>{"python3", "./runtests.py"}));
+  EXPECT_EQ(kind_of_shell("cd a && . venv/bin/activate && pytest").environment, "a/venv/bin");
 }
 
 TEST(CommandLine, AssignmentsRunNothing) {
@@ -160,14 +246,24 @@ TEST(CommandLine, APolicyNamesFurtherRunners) {
   EXPECT_EQ(program_of({"make", "all"}, {"make selftest"}), Program::unknown);
 }
 
-TEST(CommandLine, AnOperandAfterASwitchSelectsTests) {
-  const auto selected = [](std::vector<std::string> argv) { return selection_of(kind_of(argv, {})).argument; };
+TEST(CommandLine, AnArgumentSelectsTests) {
+  const auto selected = [](std::vector<std::string> argv) { return kind_of(argv, {}).read.selection.argument; };
   EXPECT_EQ(selected({"pytest", "-v", "tests/test_a.py::test_one"}), "tests/test_a.py::test_one");
-  EXPECT_EQ(selected({"pytest", "-q", "tests/test_easy.py"}), "tests/test_easy.py");
-  EXPECT_EQ(selected({"pytest", "--color", "tests/test_a.py::test_one"}), "tests/test_a.py::test_one");
-  EXPECT_EQ(selected({"go", "test", "-v", "./pkg/easy"}), "./pkg/easy");
+  EXPECT_EQ(selected({"pytest", "--color", "yes", "tests/test_a.py::test_one"}), "tests/test_a.py::test_one");
+  EXPECT_EQ(selected({"pytest", "-qk", "login"}), "-qk login");
+  EXPECT_EQ(selected({"pytest", "-klogin"}), "-klogin");
+  EXPECT_EQ(selected({"go", "test", "-run=TestA", "./..."}), "-run=TestA");
+  EXPECT_EQ(selected({"cargo", "test", "login"}), "login");
+  EXPECT_EQ(selected({"make", "clean", "test"}), "");
   EXPECT_EQ(selected({"pytest", "-q", "tests"}), "");
-  EXPECT_EQ(selected({"pytest", "--cov-config", "sub/folder"}), "") << "the value of an option";
+}
+
+TEST(CommandLine, OperandsArePaths) {
+  const auto paths = [](std::vector<std::string> argv) { return kind_of(argv, {}).read.paths; };
+  EXPECT_EQ(paths({"pytest", "-q", "tests/a", "--maxfail", "3", "b"}), (std::vector<std::string>{"tests/a", "b"}));
+  EXPECT_EQ(paths({"go", "test", "-v", "./pkg/easy"}), std::vector<std::string>{"./pkg/easy"});
+  EXPECT_EQ(paths({"python", "-m", "unittest", "discover", "-s", "tests"}), std::vector<std::string>{"tests"});
+  EXPECT_EQ(paths({"python", "-m", "unittest"}), std::vector<std::string>{});
 }
 
 TEST(CommandLine, HostileVectorsHaveAKind) {

@@ -182,6 +182,7 @@ class Recording {
     const TestProgram program = test_program(session_.command, folder_, base_);
     params.key("program").begin_object().member("path", program.path);
     if (!program.own.empty()) params.member("own", program.own);
+    if (!program.left_out.empty()) params.member("left_out", program.left_out);
     params.end_object();
   }
 

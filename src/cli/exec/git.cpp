@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/limits.hpp"
 #include "base/process/user.hpp"
 
 namespace muniment::cli {
@@ -57,7 +58,8 @@ std::vector<std::string> lfs_settings(const std::string& folder) {
 bool TaskBase::is_newer(const std::string& path) const {
   struct stat about {};
   if (!opened_at || ::lstat(path.c_str(), &about) != 0) return false;
-  return Time{std::int64_t{about.st_ctim.tv_sec} * 1'000'000 + about.st_ctim.tv_nsec / 1'000} >= *opened_at;
+  const std::int64_t changed = std::int64_t{about.st_ctim.tv_sec} * 1'000'000 + about.st_ctim.tv_nsec / 1'000;
+  return changed + limits::file_time_tick_micros >= opened_at->micros;
 }
 
 CommitView::CommitView(const std::string& folder, const std::string& commit)

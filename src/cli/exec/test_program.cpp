@@ -1,9 +1,11 @@
 #include "cli/exec/test_program.hpp"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +23,8 @@ namespace fs = std::filesystem;
 using evidence::completion::CommandKind;
 
 constexpr std::size_t entry_points_bytes_max = 64 * 1024;
+constexpr std::size_t settings_bytes_max = 256 * 1024;
+constexpr std::size_t listed_files_max = 20'000;  // of a folder that is no working tree of git
 
 // Variables by which something else runs than the command line names, or only a part of the tests.
 struct Variable {
@@ -35,6 +39,8 @@ constexpr std::array variables{
     Variable{"PYTEST_ADDOPTS", ""},
     Variable{"PYTEST_PLUGINS", ""},
     Variable{"PYTHONHOME", ""},
+    Variable{"PYTHONOPTIMIZE", ""},
+    Variable{"PYTHONPYCACHEPREFIX", ""},
     Variable{"GTEST_FILTER", ""},
     Variable{"RUBYOPT", "-r"},
     Variable{"PERL5OPT", "-M -m"},
@@ -50,8 +56,26 @@ constexpr std::array variables{
     Variable{"CARGO_TARGET_*", "/"},
     Variable{"npm_config_script_shell", ""},
 };
-// Further ones, for which only a value in the command line counts: each environment has one.
-constexpr std::string_view own_in_line = "PATH HOME ENV SHELL PERL5LIB NODE_PATH LD_LIBRARY_PATH";
+
+// Modules of Python and of its runners. A file of such a name in the working folder takes the place of the module.
+constexpr std::string_view python_modules =
+    "abc aifc argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect builtins bz2 "
+    "cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall concurrent "
+    "configparser contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal "
+    "difflib dis distutils doctest email encodings ensurepip enum errno faulthandler fcntl filecmp fileinput "
+    "fnmatch fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib "
+    "heapq hmac html http imaplib imghdr imp importlib inspect io ipaddress itertools json keyword linecache "
+    "locale logging lzma mailbox mailcap marshal math mimetypes mmap modulefinder multiprocessing netrc nis "
+    "nntplib nturl2path numbers opcode operator optparse os ossaudiodev pathlib pdb pickle pickletools pipes "
+    "pkgutil platform plistlib poplib posix posixpath pprint profile pstats pty pwd py_compile pyclbr pydoc "
+    "pydoc_data pyexpat queue quopri random re readline reprlib resource rlcompleter runpy sched secrets select "
+    "selectors shelve shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd sqlite3 sre_compile "
+    "sre_constants sre_parse ssl stat statistics string stringprep struct subprocess sunau symtable sys sysconfig "
+    "syslog tabnanny tarfile telnetlib tempfile termios textwrap threading time timeit token tokenize tomllib "
+    "trace traceback tracemalloc tty types typing unicodedata unittest urllib uu uuid venv warnings wave weakref "
+    "webbrowser wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo "
+    "pytest _pytest pluggy iniconfig packaging exceptiongroup tomli py coverage pytest_cov xdist execnet sitecustomize "
+    "usercustomize";
 
 bool contains_word(std::string_view value, std::string_view words) {
   if (words.empty()) return !value.empty();
@@ -77,19 +101,14 @@ std::string changes_command(std::string_view setting) {
   return {};
 }
 
-std::string changed_environment(const std::vector<std::string>& argv) {
+std::string text_of(const fs::path& path, std::size_t bytes_max) {
+  auto text = read_file(path.string(), bytes_max);
+  return text ? std::move(*text) : std::string();
+}
+
+std::string changed_environment() {
   for (char** variable = environ; *variable != nullptr; ++variable) {
     if (std::string name = changes_command(*variable); !name.empty()) return name;
-  }
-  for (const std::string& word : argv) {  // of `env`, or in a script of the shell
-    std::string_view rest = word;
-    while (!rest.empty()) {
-      const std::string_view part = rest.substr(0, rest.find_first_of(" ;&\n"));
-      if (std::string name = changes_command(part); !name.empty()) return name;
-      const std::string_view name = part.substr(0, part.find('='));
-      if (name.size() < part.size() && evidence::completion::holds_word(own_in_line, name)) return std::string(name);
-      rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-    }
   }
   return {};
 }
@@ -114,39 +133,62 @@ bool is_within(const std::string& path, const std::string& folder) {
 class Examination {
  public:
   Examination(const std::vector<std::string>& argv, const std::string& folder, const TaskBase& base)
-      : argv_(argv), folder_(folder), base_(base), kind_(evidence::completion::kind_of(argv, {})) {}
+      : argv_(argv),
+        folder_(folder),
+        base_(base),
+        kind_(evidence::completion::kind_of(argv, {})),
+        where_(resolved(fs::path(folder) / kind_.read.folder)) {
+    top_ = git_output(folder_, {"rev-parse", "--show-toplevel"}).value_or("");
+    while (!top_.empty() && top_.back() == '\n') top_.pop_back();
+    in_git_ = !top_.empty();
+    if (!in_git_) top_ = resolved(folder_);
+  }
 
   TestProgram examine() {
     TestProgram found;
     found.path = resolved(place_of(argv_.front()));
-    if (const std::string name = changed_environment(argv_); !name.empty()) {
-      found.own = fmt::format("the variable {} changes what the command runs", name);
-      return found;
+    const std::string variable = changed_environment();
+    if (!variable.empty()) found.own = fmt::format("the variable {} changes what the command runs", variable);
+    if (found.own.empty() && !kind_.read.folder.empty() && !is_in_tree())
+      found.own = fmt::format("the program ran in {}, outside the working tree",
+                              (fs::path(folder_) / kind_.read.folder).string());
+    for (const std::string& name : kind_.programs) {
+      if (found.own.empty()) found.own = own_program(name);
     }
-    for (const std::string& name : {argv_.front(), kind_.name}) {
-      const fs::path place = place_of(name);
-      const std::string path = resolved(place);
-      // The name of a module need be no program.
-      if (found.own.empty() && path.empty() && name.find_first_of("/$`") != std::string::npos)
-        found.own = fmt::format("the program {} was not found before the command started", name);
-      if (!found.own.empty() || path.empty()) continue;
-      if (is_within(path, top())) {
-        if (is_own(path))
-          found.own = fmt::format("the program {} lies in the working folder and is no installed package", path);
-      } else if (!is_installed(path)) {
-        found.own = made_by_agent(place.string());
-        if (found.own.empty()) found.own = made_by_agent(path);
-      }
-    }
-    if (found.own.empty()) found.own = shadowed_module();
+    if (found.own.empty() && !kind_.environment.empty())
+      found.own = own_program("./" + kind_.environment + "/activate");
+    if (found.own.empty() && runs_python()) found.own = shadowed_module();
+    if (found.own.empty()) found.own = settings_above();
+    if (is_in_tree()) found.left_out = left_out();
     return found;
   }
 
  private:
+  bool is_in_tree() const { return where_ == top_ || is_within(where_, top_); }
+
+  // Returns the reason why the program of this name is the agent's own; empty: none.
+  std::string own_program(const std::string& name) {
+    const fs::path place = place_of(name);
+    const std::string path = resolved(place);
+    if (path.empty() && name.find('/') != std::string::npos)
+      return fmt::format("the program {} was not found before the command started", name);
+    if (path.empty()) return {};
+    if (is_within(path, top_)) {
+      if (!is_own(path)) return {};
+      return fmt::format("the program {} lies in the working folder and is no installed package", path);
+    }
+    if (is_installed(place.string()) || is_installed(path)) return {};
+    std::string reason = made_by_agent(place.string());
+    return reason.empty() ? made_by_agent(path) : reason;
+  }
+
   // Returns the path that runs for the name, which may be a link; empty: there is none.
   fs::path place_of(const std::string& name) const {
     if (name.empty()) return {};
-    return name.find('/') == std::string::npos ? find_in_path(name) : fs::path(folder_) / name;
+    if (name.find('/') != std::string::npos) return fs::path(where_) / name;
+    const fs::path active = fs::path(folder_) / kind_.environment / name;
+    if (!kind_.environment.empty() && ::access(active.c_str(), X_OK) == 0) return active;
+    return find_in_path(name);
   }
 
   static std::string resolved(const fs::path& place) {
@@ -169,24 +211,12 @@ class Examination {
     return {};
   }
 
-  const std::string& top() {
-    if (top_.empty()) {
-      std::string line = git_output(folder_, {"rev-parse", "--show-toplevel"}).value_or("");
-      while (!line.empty() && line.back() == '\n') line.pop_back();
-      std::error_code failed;
-      top_ = line.empty() ? fs::canonical(folder_, failed).string() : line;
-      in_git_ = !line.empty();
-    }
-    return top_;
-  }
-
   // A package that a tool installed into the tree is ignored by git; a script of the project is as it was committed.
   bool is_own(const std::string& path) {
-    if (!in_git_) return !is_installed(path);
+    if (!in_git_ || !is_within(path, top_)) return !is_installed(path);
     if (git_output(folder_, {"check-ignore", "-q", "--", path})) return !is_installed(path);
     // The bytes are compared here: git would ask filters that the repository names.
-    const auto committed =
-        git_output(folder_, {"cat-file", "blob", base_.commit + ":" + path.substr(top().size() + 1)});
+    const auto committed = git_output(folder_, {"cat-file", "blob", base_.commit + ":" + path.substr(top_.size() + 1)});
     if (!committed) return true;
     const auto now = read_file(path, committed->size() + 1);
     return !now || *now != *committed;
@@ -218,25 +248,136 @@ class Examination {
     return false;
   }
 
-  // `python -m MODULE` prefers the working folder, and Python prefers the folders of PYTHONPATH, to installed packages.
-  std::string shadowed_module() const {
-    if (kind_.program != evidence::completion::Program::runner || kind_.name.find('/') != std::string::npos) return {};
+  bool runs_python() const {
+    return kind_.is_module || kind_.name.ends_with(".py") ||
+           (kind_.runner != nullptr && kind_.runner->test_files.find(".py") != std::string_view::npos);
+  }
+
+  // Python prefers the working folder and the folders of PYTHONPATH to installed packages.
+  std::string shadowed_module() {
+    std::vector<fs::path> folders{where_};
     const char* const more = std::getenv("PYTHONPATH");
-    std::vector<std::string> folders;
-    if (kind_.name != argv_.front()) folders.push_back(folder_);
-    for (std::string_view rest = more == nullptr ? "" : more; !rest.empty();) {
-      const std::string_view part = rest.substr(0, rest.find(':'));
-      folders.push_back((fs::path(folder_) / part).string());
-      rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-    }
-    for (const std::string& folder : folders) {
-      for (const std::string& name :
-           {kind_.name, "_" + kind_.name, std::string("sitecustomize"), std::string("usercustomize")}) {
-        for (const std::string& file : {folder + "/" + name + ".py", folder + "/" + name + "/__init__.py"}) {
-          std::error_code failed;
-          if (fs::exists(file, failed)) return fmt::format("the file {} takes the place of the module {}", file, name);
-        }
+    evidence::completion::each_listed(more == nullptr ? "" : more, ':',
+                                      [&](std::string_view part) { folders.push_back(fs::path(where_) / part); });
+    std::error_code failed;
+    for (const fs::path& folder : folders) {
+      for (const fs::path& entry : fs::directory_iterator(folder, failed)) {
+        const std::string name = entry.filename().string();
+        const fs::path file = fs::is_directory(entry, failed) ? entry / "__init__.py" : entry;
+        const std::string extension = file.extension().string();
+        const bool is_module =
+            (extension == ".py" || extension == ".pyc" || extension == ".so") && fs::exists(file, failed);
+        const std::string module = name.substr(0, name.find('.'));
+        if (is_module && evidence::completion::holds_word(python_modules, module) && is_own(file.string()))
+          return fmt::format("the file {} takes the place of the module {}", file.string(), module);
+        const fs::path points = entry / "entry_points.txt";
+        if (name.ends_with("-info") && base_.is_newer(points.string()) &&
+            text_of(points, entry_points_bytes_max).find("[pytest11]") != std::string::npos)
+          return fmt::format("the plugin {} changed after the task was opened", points.string());
       }
+    }
+    return {};
+  }
+
+  // Runners also read settings above the working tree and in the home folder.
+  std::string settings_above() const {
+    if (kind_.runner == nullptr || kind_.runner->settings.empty()) return {};
+    std::vector<fs::path> folders;
+    for (fs::path folder = fs::path(top_).parent_path(); folder != folder.root_path(); folder = folder.parent_path())
+      folders.push_back(folder);
+    folders.emplace_back("/");
+    if (const char* const home = std::getenv("HOME"); home != nullptr && *home != '\0') folders.emplace_back(home);
+    std::string found;
+    for (const fs::path& folder : folders) {
+      evidence::completion::each_listed(kind_.runner->settings, ' ', [&](std::string_view name) {
+        const std::string path = (folder / name).string();
+        if (found.empty() && ::access(path.c_str(), F_OK) == 0 && base_.is_newer(path))
+          found = fmt::format("the settings in {} changed after the task was opened", path);
+      });
+    }
+    return found;
+  }
+
+  // Returns the paths of the tree's files, relative to it.
+  std::vector<std::string> files_of_tree() const {
+    if (in_git_)
+      return split_at_nul(
+          git_output(top_, {"ls-files", "-z", "--cached", "--others", "--exclude-standard"}).value_or(""));
+    std::vector<std::string> files;
+    std::error_code failed;
+    for (fs::recursive_directory_iterator at(top_, fs::directory_options::skip_permission_denied, failed), end;
+         at != end && files.size() < listed_files_max; at.increment(failed)) {
+      if (at->is_regular_file(failed)) files.push_back(at->path().lexically_relative(top_).string());
+    }
+    return files;
+  }
+
+  // A folder or file on the command line. `nested` is false for a package of Go.
+  struct Part {
+    std::string path;
+    bool nested = true;
+    bool covers(const fs::path& file) const {
+      return file == path || file.parent_path() == path || (nested && is_within(file.string(), path));
+    }
+  };
+
+  // Returns the operands as parts of the tree; empty if one of them is no path, so that it may select by name.
+  std::vector<Part> parts() const {
+    const bool packages = kind_.runner->operands == evidence::completion::Runner::Operands::packages;
+    if (kind_.read.paths.empty()) return {{where_, !packages}};
+    std::vector<Part> found;
+    for (std::string path : kind_.read.paths) {
+      const bool nested = !packages || path.ends_with("...");
+      if (packages && nested) path.resize(path.size() - 3);
+      std::string place = resolved(fs::path(where_) / path);
+      if (place.empty() && kind_.is_module) {
+        std::ranges::replace(path, '.', '/');
+        place = resolved(fs::path(where_) / (path + ".py"));
+      }
+      if (place.empty()) return {};
+      found.push_back({place, nested});
+    }
+    return found;
+  }
+
+  // Returns a file of tests that the command line leaves out.
+  std::string left_out() const {
+    if (kind_.runner == nullptr || kind_.runner->test_files.empty()) return {};
+    const std::vector<Part> covered = parts();
+    const std::vector<Part> suite = configured_suite();
+    for (const std::string& file : files_of_tree()) {
+      const fs::path path = fs::path(top_) / file;
+      const auto has = [&](const Part& part) { return part.covers(path); };
+      bool is_test = false;
+      evidence::completion::each_listed(kind_.runner->test_files, ' ', [&](std::string_view pattern) {
+        is_test = is_test || ::fnmatch(std::string(pattern).c_str(), path.filename().c_str(), 0) == 0;
+      });
+      if (is_test && (suite.empty() || std::ranges::any_of(suite, has)) && std::ranges::none_of(covered, has) &&
+          ::access(path.c_str(), F_OK) == 0)
+        return file;
+    }
+    return {};
+  }
+
+  // The folders that the settings of pytest name as its tests (testpaths); empty: all.
+  std::vector<Part> configured_suite() const {
+    if (!kind_.runner->programs.starts_with("pytest")) return {};
+    for (const char* name : {"pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"}) {
+      const std::string text = text_of(top_ + "/" + name, settings_bytes_max);
+      std::size_t at = text.find("\ntestpaths");
+      if (at == std::string::npos) continue;
+      at = std::min(text.find('=', at), text.size() - 1) + 1;
+      // The value ends before the next key or section.
+      std::size_t end = std::min(text.find('=', at), text.size());
+      if (end < text.size()) end = text.rfind('\n', end);
+      std::string value = text.substr(at, std::min(end, std::min(text.find("\n[", at), text.size())) - at);
+      std::ranges::replace_if(
+          value, [](char c) { return std::string_view("\n\t,[]\"'").find(c) != std::string_view::npos; }, ' ');
+      std::vector<Part> found;
+      evidence::completion::each_listed(value, ' ', [&](std::string_view part) {
+        if (std::string place = resolved(fs::path(top_) / part); !place.empty()) found.push_back({place});
+      });
+      return found;
     }
     return {};
   }
@@ -245,7 +386,8 @@ class Examination {
   const std::string& folder_;
   const TaskBase& base_;
   const CommandKind kind_;
-  std::string top_;
+  const std::string where_;  // the folder in which the program runs; empty: there is none
+  std::string top_;          // of the working tree; without one, the command's folder
   bool in_git_ = false;
 };
 
@@ -255,6 +397,7 @@ TestProgram test_program(const std::vector<std::string>& argv, const std::string
   TestProgram found = Examination(argv, folder, base).examine();
   found.path = preview(found.path, 4096);
   found.own = preview(found.own, 1000);
+  found.left_out = preview(found.left_out, 1000);
   return found;
 }
 

@@ -219,7 +219,9 @@ constexpr std::pair<events::Type, Describe> rows[] = {
     {events::Type::command_ended, describe_result},
     {events::Type::command_started,
      [](const json::Value& b) -> Description {
-       return {"", Tone::plain, argv_text(b["argv"]), joined({field(b, "cwd"), field(b["program"], "own")}),
+       return {"", Tone::plain, argv_text(b["argv"]),
+               joined({field(b, "cwd"), field(b["program"], "own"), b["program"]["left_out"] ? "leaves out" : "",
+                       field(b["program"], "left_out")}),
                Weight::normal};
      }},
     {events::Type::context_built,

@@ -96,6 +96,7 @@ enum class Code : std::uint8_t {
   unknown_program,
   not_observed,
   own_program,
+  unknown_argument,
   selection,
   indirect_run,
   tests_changed,

@@ -91,6 +91,7 @@ constexpr std::array rows{
     CodeRow{Code::unknown_program, "structure", "unknown_program", V::weak, false, ""},
     CodeRow{Code::not_observed, "structure", "not_observed", V::weak, false, ""},
     CodeRow{Code::own_program, "structure", "own_program", V::weak, false, ""},
+    CodeRow{Code::unknown_argument, "structure", "unknown_argument", V::weak, false, ""},
     CodeRow{Code::selection, "structure", "selection", V::weak, false, ""},
     CodeRow{Code::indirect_run, "structure", "indirect_run", V::weak, false, ""},
     CodeRow{Code::tests_changed, "structure", "tests_changed", V::fail, true, ""},

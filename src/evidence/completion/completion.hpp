@@ -45,6 +45,7 @@ struct Command {
   std::string base_commit;
   std::optional<Time> base_opened_at;
   std::string own_program;  // the reason why the program that ran is the agent's own; empty: none was found
+  std::string left_out;     // a file of tests that the command line leaves out; empty: none was found
   std::optional<std::int64_t> exit_code;  // nullopt: ended by a signal, or the end is not recorded
   std::string signal;
   bool interrupted = false;  // the recorder stopped before the command

@@ -3,86 +3,338 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+
+#include "evidence/completion/text/words.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
 
 using Operands = Runner::Operands;
+using Effect = Option::Effect;
 
-constexpr std::string_view js_options =
+constexpr Options pytest_options{
+    .switches =
+        "-v -q -s -x -l -r -d --verbose --quiet --exitfirst --showlocals --no-header --no-summary --strict "
+        "--strict-markers --strict-config --full-trace --disable-warnings --disable-pytest-warnings --ff "
+        "--failed-first --nf --new-first --setup-show --cache-clear --cov --cov-branch --no-cov --cov-append "
+        "--doctest-modules --runslow --benchmark-skip --asyncio-debug",
+    .values =
+        "-r -n -W --numprocesses --maxfail --durations --durations-min --color --junitxml --junit-xml "
+        "--junit-prefix --cov --cov-report --cov-fail-under --timeout --log-level --log-cli-level --log-format "
+        "--log-file --log-file-level --verbosity --basetemp --randomly-seed --random-order-seed --reruns "
+        "--reruns-delay --code-highlight",
+    .words = "--tb --capture --dist --timeout-method --import-mode --asyncio-mode --show-capture",
+    .selecting =
+        "-k -m -p -c -o --deselect --ignore --ignore-glob --lf --last-failed --sw --stepwise --noconftest "
+        "--override-ini --rootdir --confcutdir --config-file"};
+constexpr Options django_options{
+    .switches = "-q --quiet --keepdb --failfast --noinput --no-input --parallel --verbose --timing",
+    .values = "-v --verbosity --parallel",
+    .words = "--settings",
+    .selecting = "-k -p -t --pattern --tag --exclude-tag --testrunner"};
+constexpr Options go_options{
+    .switches = "-v -race -json -cover -failfast -benchmem -a -x -work -trimpath",
+    .values =
+        "-count -timeout -p -parallel -cpu -coverprofile -covermode -coverpkg -outputdir -vet -shuffle -bench "
+        "-benchtime -fuzztime --format -f --junitfile --jsonfile --packages --procs",
+    .words = "-mod",
+    .folders = "-C",
+    .selecting = "-run -skip -short -exec -overlay -tags -list -test.run -test.skip -test.short --focus --skip --run"};
+constexpr Options cargo_options{
+    .switches =
+        "-v -vv -q --verbose --quiet --release --workspace --all --all-targets --all-features --locked "
+        "--offline --frozen --no-fail-fast --no-capture --nocapture --show-output --include-ignored --tests "
+        "--no-tests",
+    .values = "-j -F --jobs --color --test-threads --profile --features --target --target-dir --retries",
+    .words = "--message-format --format",
+    .folders = "-C --manifest-path",
+    .selecting =
+        "--skip --test --lib --bin --bins --example --examples -p --package --exclude -E --filter-expr "
+        "--filterset --partition --doc --ignored --exact --no-default-features --benches --bench"};
+constexpr std::string_view js_selecting =
     "-t -g -f -i -o --testNamePattern --testPathPattern --testPathPatterns --testPathIgnorePatterns --onlyChanged "
-    "--onlyFailures --findRelatedTests --grep --fgrep --invert --exclude --changed --shard --config -c";
-constexpr std::string_view cargo_options =
-    "--skip --test --lib --bin --bins --example --examples -p --package --exclude -E --filter-expr --filterset "
-    "--partition";
+    "--onlyFailures --findRelatedTests --grep --fgrep --invert --exclude --changed --shard --config -c --project "
+    "--selectProjects --workspace -w --testMatch --testRegex --runTestsByPath";
+constexpr Options js_options{
+    .switches =
+        "-s --ci --runInBand --verbose --silent --coverage --no-coverage --forceExit --detectOpenHandles "
+        "--no-cache --colors --no-colors --no-color --bail -b --expand --logHeapUsage --no-watch --run --exit "
+        "--recursive --check-leaks --full-trace --forbid-only --forbid-pending --parallel --inline-diffs "
+        "--workspaces --workspaces-root --foreground-scripts --watchAll --watch --typecheck --tap",
+    .values =
+        "--maxWorkers --testTimeout --outputFile --coverageDirectory --timeout --slow --retries --jobs --maxfail "
+        "--concurrency --seed --bail --reporter-option --reporter-options",
+    .words = "-R --reporter --reporters --coverageReporters --ui --pool --loglevel",
+    .folders = "--prefix -C --dir --cwd",
+    .selecting = js_selecting};
+constexpr std::string_view js_files = "*.test.* *.spec.*";
+constexpr std::string_view pytest_settings =
+    "pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini setup.cfg pyproject.toml conftest.py";
+constexpr std::string_view npm_settings = ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml";
+
 constexpr std::string_view surefire_counts = "Record the XML files that it writes: --report target/surefire-reports.";
 constexpr std::string_view gradle_counts = "Record the XML files that it writes: --report build/test-results.";
 
 constexpr std::array runner_rows{
-    Runner{"pytest py.test ptw", "",
-           "-k -m -p -c -o --deselect --ignore --ignore-glob --lf --last-failed --sw --stepwise --noconftest "
-           "--override-ini --rootdir --confcutdir --config-file",
-           Operands::nested, true, "Run it with at most one -q."},
-    Runner{"unittest", "", "-k -p --pattern", Operands::any, true},
-    Runner{"nose2 nosetests nose trial", "", "-A -a -e -m -c --config", Operands::any},
-    Runner{"tox nox", "", "-e -s -k"},
-    Runner{"doctest runtests.py stestr", "", ""},
-    Runner{"manage.py setup.py", "test", ""},
-    Runner{"go", "test", "-run -skip -short -exec -overlay", Operands::nested, true, "Run it with -v or -json."},
-    Runner{"gotestsum ginkgo", "", "-run -skip -short -exec -overlay --focus --skip --run", Operands::nested},
-    Runner{"ctest", "",
-           "-R -E -L -LE -I --tests-regex --exclude-regex --label-regex --label-exclude --tests-information "
-           "--rerun-failed",
-           Operands::none, true, "Run it without -Q."},
-    Runner{"cargo", "test nextest t", cargo_options, Operands::any, true},
-    Runner{"cargo-nextest", "", cargo_options, Operands::any, true},
-    Runner{"jest", "", js_options, Operands::any, true, "Run it without --silent and --json."},
-    Runner{"mocha", "", js_options, Operands::any, true, "Run it with --reporter spec."},
-    Runner{"vitest", "", js_options, Operands::any, true, "Run it with --reporter default."},
-    Runner{"ava tap tape jasmine karma", "", js_options, Operands::any},
-    Runner{"npm yarn pnpm bun", "test t tst", js_options, Operands::any},
-    Runner{"deno", "test", "--filter"},
-    Runner{"node", "--test", "--test-name-pattern --test-skip-pattern --test-only --test-shard", Operands::none, true,
-           "Run it with --test-reporter spec."},
-    Runner{"cypress testem playwright", "", ""},
-    Runner{"make", "test check tests", ""},
-    Runner{"ninja", "test check", ""},
-    Runner{"meson", "test", "--suite --no-suite", Operands::any, true},
-    Runner{"mvn mvnw", "test verify install",
-           "-Dtest -Dit.test -Dgroups -DexcludedGroups -pl --projects -Dsurefire.excludes", Operands::none, false,
-           surefire_counts},
-    Runner{"gradle gradlew", "test check build", "--tests -x --exclude-task", Operands::none, false, gradle_counts},
-    Runner{"dotnet", "test", "--filter", Operands::none, false, "Run it with --logger \"console;verbosity=normal\"."},
-    Runner{"rspec", "", "-e -t -P --example --tag --only-failures --pattern --exclude-pattern", Operands::nested, true,
-           "Run it with --format progress."},
-    Runner{"phpunit pest", "", "-c --filter --group --exclude-group --testsuite --configuration", Operands::nested,
-           false, "Record the report of --log-junit report.xml: --report report.xml."},
-    Runner{"mix", "test", "--only --exclude --stale --failed --partitions", Operands::any, true},
-    Runner{"swift", "test", "--filter --skip", Operands::none, false, "Run it without --parallel."},
-    Runner{"bazel", "test", "--test_filter --test_tag_filters"},
-    Runner{"behave robot cucumber behat", "", "-n -t -i -e --tags --name --test --suite --include --exclude",
-           Operands::nested},
-    Runner{"prove", "", "", Operands::none, false, "Run it with -v."},
-    Runner{"bats busted shunit2", "", ""},
-    Runner{"rake", "test spec", ""},
-    Runner{"zig stack cabal sbt rails flutter just task lein composer", "test", ""},
+    Runner{.programs = "pytest py.test",
+           .options = pytest_options,
+           .operands = Operands::paths,
+           .test_files = "test_*.py *_test.py",
+           .settings = pytest_settings,
+           .ends_with_counts = true,
+           .counts = "Run it with at most one -q."},
+    Runner{.programs = "unittest",
+           .options = {.switches = "-v -q -f -b -c --verbose --quiet --failfast --buffer --catch --locals",
+                       .values = "-t --durations --top-level-directory",
+                       .paths = "-s --start-directory",
+                       .selecting = "-k -p --pattern"},
+           .operands = Operands::paths,
+           .test_files = "test*.py",
+           .ends_with_counts = true},
+    Runner{.programs = "nose2 nosetests nose trial",
+           .options = {.switches = "-v -q --verbose --quiet --with-coverage --with-xunit",
+                       .selecting = "-A -a -e -m -c --config"},
+           .operands = Operands::any},
+    Runner{.programs = "tox nox",
+           .options = {.switches = "-q -v -r --recreate --verbose --quiet",
+                       .values = "-p --parallel",
+                       .selecting = "-e -s -k"},
+           .settings = pytest_settings},
+    Runner{.programs = "doctest stestr", .options = {.switches = "-v --verbose"}, .operands = Operands::any},
+    Runner{.programs = "runtests.py", .options = django_options, .operands = Operands::any},
+    Runner{
+        .programs = "manage.py setup.py", .subcommands = "test", .options = django_options, .operands = Operands::any},
+    Runner{.programs = "go",
+           .subcommands = "test",
+           .options = go_options,
+           .operands = Operands::packages,
+           .test_files = "*_test.go",
+           .settings = "go.work",
+           .ends_with_counts = true,
+           .counts = "Run it with -v or -json."},
+    Runner{.programs = "gotestsum ginkgo",
+           .options = go_options,
+           .operands = Operands::packages,
+           .test_files = "*_test.go",
+           .settings = "go.work"},
+    Runner{.programs = "ctest",
+           .options = {.switches = "-V -VV -j --verbose --extra-verbose --output-on-failure --progress "
+                                   "--stop-on-failure --schedule-random --parallel",
+                       .values = "-j -C -O --parallel --timeout --output-junit --output-log --build-config --repeat "
+                                 "--no-tests --test-load",
+                       .folders = "--test-dir",
+                       .selecting = "-R -E -L -LE -I --tests-regex --exclude-regex --label-regex --label-exclude "
+                                    "--tests-information --rerun-failed --preset"},
+           .ends_with_counts = true,
+           .counts = "Run it without -Q."},
+    Runner{.programs = "cargo cargo-nextest",
+           .subcommands = "test nextest t",
+           .options = cargo_options,
+           .operands = Operands::any,
+           .settings = ".cargo/config.toml .cargo/config Cargo.toml",
+           .ends_with_counts = true},
+    Runner{.programs = "jest",
+           .options = js_options,
+           .operands = Operands::paths,
+           .test_files = js_files,
+           .ends_with_counts = true,
+           .counts = "Run it without --silent and --json."},
+    Runner{.programs = "mocha",
+           .options = js_options,
+           .operands = Operands::paths,
+           .test_files = js_files,
+           .settings = ".mocharc.js .mocharc.cjs .mocharc.json .mocharc.jsonc .mocharc.yml .mocharc.yaml",
+           .ends_with_counts = true,
+           .counts = "Run it with --reporter spec."},
+    Runner{.programs = "vitest",
+           .options = js_options,
+           .operands = Operands::paths,
+           .test_files = js_files,
+           .ends_with_counts = true,
+           .counts = "Run it with --reporter default."},
+    Runner{.programs = "ava tap tape jasmine karma", .options = js_options, .operands = Operands::any},
+    Runner{.programs = "npm yarn pnpm bun",
+           .subcommands = "test t tst",
+           .options = js_options,
+           .operands = Operands::any,
+           .test_files = js_files,
+           .settings = npm_settings},
+    Runner{.programs = "deno",
+           .subcommands = "test",
+           .options = {.switches = "-A -q -R -W -E -N --allow-all --allow-read --allow-write --allow-env --allow-net "
+                                   "--allow-run --coverage --no-check --parallel --trace-leaks --quiet --fail-fast",
+                       .values = "--junit-path --fail-fast --coverage",
+                       .words = "--reporter",
+                       .selecting = "--filter --ignore --config -c"},
+           .operands = Operands::paths,
+           .test_files = "*_test.ts *.test.ts *_test.js *.test.js"},
+    Runner{.programs = "node",
+           .subcommands = "--test",
+           .options = {.switches = "--test --experimental-test-coverage --enable-source-maps --no-warnings "
+                                   "--test-force-exit --experimental-strip-types --experimental-vm-modules",
+                       .values = "--test-reporter-destination --test-concurrency --test-timeout --max-old-space-size",
+                       .words = "--test-reporter",
+                       .selecting = "--test-name-pattern --test-skip-pattern --test-only --test-shard"},
+           .operands = Operands::paths,
+           .test_files = "*.test.js *.test.mjs *.test.cjs *.test.ts *-test.js *_test.js test-*.js test-*.mjs",
+           .ends_with_counts = true,
+           .counts = "Run it with --test-reporter spec."},
+    Runner{.programs = "cypress testem playwright", .options = js_options, .operands = Operands::any},
+    Runner{.programs = "make gmake",
+           .subcommands = "test check tests",
+           .options = {.switches = "-s -k -w -B -j -O --silent --quiet --keep-going --print-directory "
+                                   "--no-print-directory --always-make --jobs --output-sync",
+                       .values = "-j -l -O --jobs --load-average --output-sync",
+                       .folders = "-C --directory"},
+           .operands = Operands::targets},
+    Runner{.programs = "ninja",
+           .subcommands = "test check",
+           .options = {.switches = "-v --verbose --quiet", .values = "-j -k -l", .folders = "-C"},
+           .operands = Operands::targets},
+    Runner{.programs = "meson",
+           .subcommands = "test",
+           .options = {.switches = "-v -q --verbose --quiet --print-errorlogs --no-stdsplit",
+                       .values = "-j -t --num-processes --maxfail --logbase --timeout-multiplier --repeat --max-lines",
+                       .folders = "-C",
+                       .selecting = "--suite --no-suite --setup"},
+           .operands = Operands::any,
+           .ends_with_counts = true},
+    Runner{
+        .programs = "mvn mvnw",
+        .subcommands = "test verify install",
+        .options = {.switches = "-B -q -o -U -e -X -ntp -fae -ff --batch-mode --quiet --offline --errors "
+                                "--no-transfer-progress --fail-at-end --fail-fast --update-snapshots",
+                    .values = "-T --threads -Dstyle.color",
+                    .selecting = "-Dtest -Dit.test -Dgroups -DexcludedGroups -pl --projects -Dsurefire.excludes -P -f"},
+        .operands = Operands::targets,
+        .counts = surefire_counts},
+    Runner{.programs = "gradle gradlew",
+           .subcommands = "test check build",
+           .options = {.switches = "-q -i --quiet --info --stacktrace --no-daemon --offline --continue --rerun-tasks "
+                                   "--parallel --no-build-cache --no-parallel --full-stacktrace --build-cache",
+                       .values = "--max-workers --console --warning-mode",
+                       .folders = "-p --project-dir",
+                       .selecting = "--tests -x --exclude-task"},
+           .operands = Operands::targets,
+           .settings = "gradle.properties init.gradle",
+           .counts = gradle_counts},
+    Runner{.programs = "dotnet",
+           .subcommands = "test",
+           .options = {.switches = "--no-restore --nologo --blame -p",
+                       .values = "-c -v -l -m --configuration --verbosity --logger --results-directory --collect",
+                       .selecting = "--filter --settings -s"},
+           .operands = Operands::any,
+           .settings = "Directory.Build.props Directory.Build.targets NuGet.Config",
+           .counts = "Run it with --logger \"console;verbosity=normal\"."},
+    Runner{
+        .programs = "rspec",
+        .options = {.switches = "-b -c --color --colour --no-color --force-color --fail-fast --backtrace",
+                    .values = "-o --seed --order --out --deprecation-out --failure-exit-code",
+                    .words = "-f --format",
+                    .selecting = "-e -t -P --example --tag --only-failures --next-failure --pattern --exclude-pattern"},
+        .operands = Operands::paths,
+        .test_files = "*_spec.rb",
+        .settings = ".rspec",
+        .ends_with_counts = true,
+        .counts = "Run it with --format progress."},
+    Runner{
+        .programs = "phpunit pest",
+        .options = {.switches = "-v --colors --verbose --debug --stop-on-failure --testdox --no-coverage "
+                                "--do-not-cache-result --display-warnings --display-deprecations --no-progress",
+                    .values = "--colors --log-junit --coverage-text --coverage-clover --order-by "
+                              "--random-order-seed --memory-limit",
+                    .selecting = "-c --filter --group --exclude-group --testsuite --configuration --no-configuration"},
+        .operands = Operands::paths,
+        .test_files = "*Test.php",
+        .counts = "Record the report of --log-junit report.xml: --report report.xml."},
+    Runner{.programs = "mix",
+           .subcommands = "test",
+           .options = {.switches = "--trace --cover --force --color --no-color --warnings-as-errors --slowest",
+                       .values = "--seed --max-failures --max-cases --timeout --slowest",
+                       .selecting = "--only --exclude --include --stale --failed --partitions"},
+           .operands = Operands::paths,
+           .test_files = "*_test.exs",
+           .ends_with_counts = true},
+    Runner{.programs = "swift",
+           .subcommands = "test",
+           .options = {.switches = "-v --parallel --verbose --enable-code-coverage",
+                       .values = "-c --configuration --num-workers --xunit-output",
+                       .folders = "--package-path",
+                       .selecting = "--filter --skip"},
+           .counts = "Run it without --parallel."},
+    Runner{.programs = "bazel",
+           .subcommands = "test",
+           .options = {.switches = "-k --keep_going",
+                       .values = "--test_output --jobs",
+                       .selecting = "--test_filter --test_tag_filters"},
+           .operands = Operands::any,
+           .settings = ".bazelrc"},
+    Runner{.programs = "behave robot cucumber behat",
+           .options = {.switches = "-v -q --no-capture --color --no-color --quiet --verbose --stop",
+                       .values = "-d -o --outputdir --junit-directory",
+                       .words = "-f --format",
+                       .selecting = "-n -t -i -e --tags --name --test --suite --include --exclude"},
+           .operands = Operands::paths,
+           .test_files = "*.feature *.robot"},
+    Runner{.programs = "prove",
+           .options = {.switches = "-v -r -l -b -q -m -f -o --verbose --recurse --merge --color --nocolor --timer "
+                                   "--failures --lib --blib --quiet",
+                       .values = "-j --jobs"},
+           .operands = Operands::paths,
+           .test_files = "*.t",
+           .settings = ".proverc",
+           .counts = "Run it with -v."},
+    Runner{.programs = "bats busted shunit2",
+           .options = {.switches = "-r -t -T -p --recursive --tap --timing --pretty --verbose-run",
+                       .values = "-j --jobs -o --output",
+                       .words = "-F --formatter",
+                       .selecting = "-f --filter --filter-tags --filter-status"},
+           .operands = Operands::paths,
+           .test_files = "*.bats *_spec.lua"},
+    Runner{.programs = "rake",
+           .subcommands = "test spec",
+           .options = {.switches = "-q -s -t -v -m --trace --quiet --silent --verbose", .values = "-j"},
+           .operands = Operands::targets},
+    Runner{.programs = "zig stack cabal sbt rails flutter just task lein composer",
+           .subcommands = "test",
+           .options = {.switches = "-v --verbose"},
+           .operands = Operands::targets},
 };
 
-// Values of options that leave every test in: `-p no:cacheprovider`.
-constexpr std::string_view harmless_values = "no:cacheprovider no:warnings no:randomly";
+constexpr Runner googletest_row{
+    .options = {.switches = "--gtest_shuffle --gtest_brief --gtest_print_time --gtest_fail_fast",
+                .values = "--gtest_output --gtest_color --gtest_random_seed --gtest_brief --gtest_print_time "
+                          "--gtest_shuffle --gtest_repeat",
+                .selecting = "--gtest_filter --gtest_also_run_disabled_tests"},
+    .counts = "Run it without --gtest_brief, or record the report of --gtest_output: --report."};
 
-// Operands before those that select tests: `npm run test`, `vitest run`, `unittest discover`.
-constexpr std::string_view leading_operands = "test t tst nextest run run-script discover";
+// Options with a value that leaves every test in.
+struct HarmlessOption {
+  std::string_view flag, value;
+};
+constexpr std::array harmless_options{HarmlessOption{"-p", "no:cacheprovider"},
+                                      HarmlessOption{"-p", "no:warnings"},
+                                      HarmlessOption{"-p", "no:randomly"},
+                                      HarmlessOption{"-p", "test*.py"},
+                                      HarmlessOption{"--rootdir", "."},
+                                      HarmlessOption{"--confcutdir", "."},
+                                      HarmlessOption{"-t", "."},
+                                      HarmlessOption{"--prefix", "."}};
+
+// Operands that select no tests: `npm run test`, `vitest run`, `unittest discover`, `bazel test //...`.
+constexpr std::string_view leading_operands = "test t tst nextest run run-script discover //...";
 
 // Options that leave tests out, or change which tests there are, rather than name those that run.
 constexpr std::string_view excluding_options =
     "--deselect --ignore --ignore-glob -E -LE --exclude-regex --label-exclude --exclude --skip -skip --invert -x "
     "--exclude-task --exclude-group -DexcludedGroups --test-skip-pattern --exclude-pattern -Dsurefire.excludes -c -o "
-    "--override-ini --rootdir --confcutdir --config --config-file --configuration -exec -overlay --noconftest";
+    "--override-ini --rootdir --confcutdir --config --config-file --configuration -exec -overlay --noconftest "
+    "-test.skip --testPathIgnorePatterns --testrunner --filterset";
 
 // The name in a selecting argument: the value, for a node id its last part.
-std::string named_by(std::string_view option, std::string_view value, std::string_view program) {
-  if (holds_word(excluding_options, option) || (option == "-p" && program.starts_with("pytest"))) return {};
+std::string named_by(std::string_view option, std::string_view value, const Runner& row) {
+  if (holds_word(excluding_options, option) || (option == "-p" && row.programs.starts_with("pytest"))) return {};
   if (value.empty()) return std::string(option.substr(std::min(option.find_first_not_of('-'), option.size())));
   if (value.starts_with("not ") || value[0] == '!' || value[0] == '-' || value.find(" not ") != std::string_view::npos)
     return {};
@@ -90,47 +342,82 @@ std::string named_by(std::string_view option, std::string_view value, std::strin
   return std::string(node == std::string_view::npos ? value : value.substr(node + 2));
 }
 
-bool is_selecting_option(const Runner& row, std::string_view word) {
-  const std::string_view flag = word.substr(0, word.find('='));
-  if (holds_word(row.selecting, flag)) return true;
-  // The value may follow a short option without a blank: `-kname`.
-  return word.size() > 2 && word[0] == '-' && word[1] != '-' && row.programs.starts_with("pytest") &&
-         holds_word(row.selecting, word.substr(0, 2));
+bool is_plain(std::string_view word, std::string_view also) {
+  return !word.empty() && std::ranges::all_of(word, [&](char c) {
+    return is_letter(c) || is_digit(c) || also.find(c) != std::string_view::npos;
+  });
 }
 
-// Common options of runners that take no value.
-constexpr std::string_view switches =
-    "-v -vv -vvv -q -qq -s -x -l -ra -rA -rf -rs -rP -rx -i -race -short -json -cover -failfast --verbose --quiet "
-    "--silent --exitfirst --color --no-header --no-cov --showlocals --ci --runInBand --bail --coverage --nocapture "
-    "--release --workspace --all-targets --all-features --locked --offline --no-fail-fast --fail-fast --strict-markers";
-
-// A folder in the top folder, such as `tests` or `./...`, is where the tests of a project are.
-bool is_nested(std::string_view operand) {
-  if (operand.starts_with("./")) operand.remove_prefix(2);
-  while (operand.ends_with('/')) operand.remove_suffix(1);
-  if (operand.find("...") != std::string_view::npos) return operand != "...";
-  return operand.find('/') != std::string_view::npos || operand.find("::") != std::string_view::npos ||
-         operand.find('.', 1) != std::string_view::npos;
-}
-
-// Reads the selecting option at `at`; the position moves to its value if that is a word of its own.
-Selection option_at(const Runner& row, const std::vector<std::string>& arguments, std::size_t& at) {
-  const std::string& word = arguments[at];
-  if (!is_selecting_option(row, word)) return {};
-  const std::size_t equals = word.find('=');
-  const bool attached =
-      equals == std::string::npos && word.size() > 2 && word[1] != '-' && !holds_word(row.selecting, word);
-  const bool apart = equals == std::string::npos && !attached && at + 1 < arguments.size();
-  if (apart && holds_word(harmless_values, arguments[at + 1])) {
-    ++at;
-    return {};
+Effect effect_of(const Options& options, std::string_view flag) {
+  if (holds_word(options.selecting, flag)) return Effect::selects;
+  if (holds_word(options.folders, flag)) return Effect::folder;
+  if (holds_word(options.paths, flag)) return Effect::path;
+  for (const std::string_view list : {options.switches, options.values, options.words}) {
+    if (holds_word(list, flag)) return Effect::none;
   }
-  const std::string option = word.substr(0, attached ? 2 : equals);
-  const std::string value = attached                      ? word.substr(2)
-                            : equals != std::string::npos ? word.substr(equals + 1)
-                            : apart                       ? arguments[at + 1]
-                                                          : std::string();
-  return {apart ? word + " " + value : word, named_by(option, value, row.programs)};
+  return Effect::unknown;
+}
+
+bool is_option(std::string_view word) { return word.size() > 1 && word[0] == '-'; }
+
+// Completes an option whose flag is known: its value is `attached` to it, or the next word.
+Option with_value(const Options& options, std::string_view flag, std::string_view attached, bool is_attached,
+                  std::span<const std::string> words) {
+  Option found{effect_of(options, flag), std::string(flag), std::string(attached), 1};
+  const bool optional = holds_word(options.switches, flag) || found.effect == Effect::selects;
+  const bool takes =
+      found.effect != Effect::none || holds_word(options.values, flag) || holds_word(options.words, flag);
+  const bool follows = words.size() > 1 && !is_option(words[1]) && words[1] != "-";
+  if (!is_attached && takes && follows) {
+    found.value = words[1];
+    found.words = 2;
+  } else if (!is_attached && takes && !optional) {
+    found.effect = Effect::unknown;  // what follows may be its value
+  }
+  const bool plain = holds_word(options.words, flag) && !holds_word(options.switches, flag);
+  if (plain && !is_plain(found.value, "-_")) found.effect = Effect::unknown;
+  return found;
+}
+
+void note_selection(const Runner& row, std::string argument, std::string_view option, std::string_view value,
+                    Arguments& found) {
+  if (found.selection.argument.empty()) found.selection = {std::move(argument), named_by(option, value, row)};
+}
+
+void note_option(const Runner& row, const Option& option, const std::string& word, Arguments& found) {
+  const bool harmless = std::ranges::any_of(harmless_options, [&](const HarmlessOption& one) {
+    return one.flag == option.flag && one.value == option.value;
+  });
+  if (harmless) return;
+  const bool file = option.flag == "--manifest-path";
+  switch (option.effect) {
+    case Effect::none: return;
+    case Effect::unknown: return found.note_unknown(word);
+    case Effect::path: return found.paths.push_back(option.value);
+    case Effect::folder:
+      return found.enter(file ? std::filesystem::path(option.value).parent_path().string() : option.value);
+    case Effect::selects:
+      return note_selection(row, option.words == 2 ? word + " " + option.value : word, option.flag, option.value,
+                            found);
+  }
+}
+
+bool is_leading(const Runner& row, std::string_view word) {
+  const bool toolchain = word.starts_with('+') && is_plain(word.substr(1), "-_.");  // cargo +nightly test
+  return toolchain || holds_word(leading_operands, word) || is_subcommand(row, word);
+}
+
+void note_operand(const Runner& row, const std::string& word, Arguments& found) {
+  const bool understood = !word.empty() && word[0] != '@' && word[0] != '+';
+  const bool by_name = row.operands == Operands::any || word.find("::") != std::string::npos;
+  if (!understood || row.operands == Operands::none || (row.operands == Operands::targets && !is_plain(word, "-_./"))) {
+    found.note_unknown(word);
+  } else if (row.operands != Operands::targets) {
+    if (by_name)
+      note_selection(row, word, "", word, found);
+    else
+      found.paths.push_back(word);
+  }
 }
 
 }  // namespace
@@ -152,6 +439,8 @@ const Runner* runner_of(std::string_view name) {
   return nullptr;
 }
 
+const Runner& googletest() { return googletest_row; }
+
 bool is_subcommand(const Runner& runner, std::string_view argument) {
   return holds_word(runner.subcommands, argument.starts_with("test:") ? "test" : argument);
 }
@@ -161,28 +450,46 @@ std::string counts_advice(const Runner* runner) {
   return "Configure it to write JUnit XML, and record the file with --report.";
 }
 
-Selection selection_in(std::string_view name, const std::vector<std::string>& arguments) {
-  const Runner* const row = runner_of(name);
-  bool leading = true;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    if (word.starts_with("--gtest_filter=")) return {word, named_by("", word.substr(15), "")};
-    if (row == nullptr || word == "--") continue;
-    if (word.size() > 1 && (word[0] == '-' || word[0] == '+')) {
-      if (Selection found = option_at(*row, arguments, i); !found.argument.empty()) return found;
-      continue;
-    }
-    if (leading && (holds_word(leading_operands, word) || is_subcommand(*row, word))) continue;
-    // An operand after an option may be its value.
-    const bool maybe_value = i > 0 && arguments[i - 1].starts_with('-') && arguments[i - 1] != "--" &&
-                             arguments[i - 1].find('=') == std::string::npos &&
-                             !holds_word(switches, arguments[i - 1]) && word.find("::") == std::string::npos;
-    if (maybe_value) continue;
-    leading = false;
-    if (row->operands == Operands::any || (row->operands == Operands::nested && is_nested(word)))
-      return {word, named_by("", word, row->programs)};
+Option read_option(const Options& options, std::span<const std::string> words) {
+  const std::string_view word = words[0];
+  const std::string_view flag = word.substr(0, word.find('='));
+  if (effect_of(options, flag) != Effect::unknown) {
+    const bool attached = flag.size() < word.size();
+    return with_value(options, flag, attached ? word.substr(flag.size() + 1) : "", attached, words);
   }
-  return {};
+  // A cluster of short options, the last of which may take a value: -xvs, -n4, -vk name.
+  for (std::size_t i = 1; word.size() > 2 && word[1] != '-' && i < word.size(); ++i) {
+    const std::string letter{'-', word[i]};
+    const Effect effect = effect_of(options, letter);
+    if (effect == Effect::unknown) break;
+    const bool is_switch = effect == Effect::none && holds_word(options.switches, letter);
+    const bool takes = !is_switch || holds_word(options.values, letter) || holds_word(options.words, letter);
+    if (takes) return with_value(options, letter, word.substr(i + 1), i + 1 < word.size(), words);
+    if (i + 1 == word.size()) return {Effect::none, std::string(word), "", 1};
+  }
+  return {Effect::unknown, std::string(word), "", 1};
+}
+
+void Arguments::enter(std::string_view path) { folder = (std::filesystem::path(folder) / path).string(); }
+
+void Arguments::note_unknown(std::string_view word) {
+  if (unknown.empty()) unknown = word;
+}
+
+void read_arguments(const Runner& row, std::span<const std::string> words, Arguments& found) {
+  bool leading = true;
+  for (std::size_t used = 1; !words.empty(); words = words.subspan(used)) {
+    used = 1;
+    if (words[0] == "--") continue;
+    if (is_option(words[0])) {
+      const Option option = read_option(row.options, words);
+      used = option.words;
+      note_option(row, option, words[0], found);
+    } else if (!leading || !is_leading(row, words[0])) {
+      leading = false;
+      note_operand(row, words[0], found);
+    }
+  }
 }
 
 }  // namespace muniment::evidence::completion

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 6> operators{"&&", "||", ";", "|", "&", "
 
 class ScriptReader {
  public:
-  explicit ScriptReader(std::string_view script) : script_(script), read_{{ScriptCommand{}}, false, false} {}
+  explicit ScriptReader(std::string_view script) : script_(script), read_{{ScriptCommand{}}, false, false, {}} {}
 
   ShellScript read() && {
     for (; at_ < script_.size() && read_.commands.size() < script_commands_max; ++at_) {
@@ -33,6 +33,7 @@ class ScriptReader {
   // `redirected`: the previous character is the > of a redirection.
   void step(char c, bool redirected) {
     if (quote_ != '\'' && (c == '`' || follows("$("))) read_.substitutes = true;
+    if ((quote_ != '\'' && c == '$') || (quote_ == 0 && is_pattern(c))) word_expands_ = true;
     if (quote_ != 0) return quoted(c);
     if (c == '\'' || c == '"') {
       quote_ = c;
@@ -52,6 +53,7 @@ class ScriptReader {
     if (c == '(' || follows("$'") || follows("$\"") || follows("<<")) read_.substitutes = true;
     if (c == '>' && !redirected) note_redirection();
     if (c == '>') redirects_ = true;
+    if (c == '>' || c == '<') word_redirects_ = true;
     if (!end_command(redirected)) put(c);
   }
 
@@ -94,11 +96,20 @@ class ScriptReader {
     in_word_ = true;
   }
 
+  // The word after a lone `<` or `2>` names the file of the redirection.
   void end_word() {
-    if (in_word_) read_.commands.back().words.push_back(std::move(word_));
+    const bool is_file = std::exchange(file_follows_, false) && in_word_;
+    if (in_word_ && word_redirects_) {
+      file_follows_ = word_.ends_with('>') || word_.ends_with('<');
+    } else if (in_word_ && !is_file) {
+      if (word_expands_ && read_.expanded.empty()) read_.expanded = word_;
+      read_.commands.back().words.push_back(std::move(word_));
+    }
     word_.clear();
-    in_word_ = word_quoted_ = false;
+    in_word_ = word_quoted_ = word_expands_ = word_redirects_ = false;
   }
+
+  bool is_pattern(char c) const { return c == '*' || c == '?' || c == '[' || c == '{' || (c == '~' && !in_word_); }
 
   std::string_view script_;
   ShellScript read_;
@@ -106,13 +117,17 @@ class ScriptReader {
   std::string word_;
   bool redirects_ = false;
   bool in_word_ = false;
-  bool word_quoted_ = false;  // a part of the word is quoted
+  bool word_quoted_ = false;     // a part of the word is quoted
+  bool word_expands_ = false;    // a shell replaces a part of the word
+  bool word_redirects_ = false;  // the word is a redirection
+  bool file_follows_ = false;    // the next word is the file of a redirection
   char quote_ = 0;
 };
 
 // Returns whether the command writes nothing and runs nothing.
 bool only_prepares(const std::vector<std::string>& words) {
   if (words[0] == "cd" || words[0] == "set") return true;
+  if ((words[0] == "source" || words[0] == ".") && words.size() == 2) return is_activation(words[1]);
   const bool exports = words[0] == "export";
   return std::all_of(words.begin() + (exports ? 1 : 0), words.end(),
                      [](const std::string& word) { return is_assignment(word); });
@@ -130,6 +145,8 @@ bool is_one_command(const ShellScript& script) {
     return (command.after == "&&" || command.after == ";") && only_prepares(command.words);
   });
 }
+
+bool is_activation(std::string_view word) { return word.ends_with("/bin/activate"); }
 
 bool is_assignment(std::string_view word) {
   const std::size_t equals = word.find('=');

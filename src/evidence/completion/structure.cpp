@@ -325,14 +325,7 @@ class Structure {
       weaken(Code::own_program, "Weak evidence: " + preview(command.own_program, 400) +
                                     ". Run the installed test runner, in an environment that does not change it.");
     }
-    if (asked && command.argv_cut) {
-      weaken(
-          Code::selection,
-          "Weak evidence: the command line is too long to be recorded as a whole, so that it may select a part of the "
-          "tests. Run all of them with a shorter command line.");
-    } else if (asked) {
-      check_selection(selection_of(kind));
-    }
+    if (asked) check_arguments(command, kind);
     const bool refused = !command.report && check_end(command, kind, asked);
     if (!tests) return;
     if (kind.program == Program::unknown) {
@@ -349,8 +342,7 @@ class Structure {
                       preview(shell_word(kind.name), 100), shown ? "" : ", and its output contains no report"));
     }
     if (!command.report && !refused && kind.program == Program::runner) {
-      add(Code::no_report,
-          "The output contains no counts of tests in a known format. " + counts_advice(runner_in(kind)));
+      add(Code::no_report, "The output contains no counts of tests in a known format. " + counts_advice(kind.runner));
     }
     if (kind.masked && !exhibit_.has_whole_report()) {
       add(Code::exit_masked,
@@ -361,7 +353,7 @@ class Structure {
   // A runner that always ends with counts did not end if there are none: the program under test can exit with 0.
   // Returns whether the evidence is refused for that.
   bool check_end(const Command& command, const CommandKind& kind, bool asked) {
-    const Runner* const row = runner_in(kind);
+    const Runner* const row = kind.runner;
     if (!asked || kind.masked || command.exit_code != 0 || row == nullptr || !row->ends_with_counts) return false;
     add(Code::not_ended,
         fmt::format("The run did not end: `{0}` prints counts of tests at its end, and its output has none. A program "
@@ -384,16 +376,35 @@ class Structure {
                        "a line such as \"ok  x  0.006s\"", counts_advice(runner_of("go"))));
   }
 
+  // The command line runs all tests of the task's tree only if each of its words is understood.
+  void check_arguments(const Command& command, const CommandKind& kind) {
+    if (command.argv_cut)
+      return weaken(
+          Code::selection,
+          "Weak evidence: the command line is too long to be recorded as a whole, so that it may select a part of the "
+          "tests. Run all of them with a shorter command line.");
+    if (kind.program != Program::runner) return;
+    if (!kind.read.unknown.empty())
+      weaken(Code::unknown_argument,
+             fmt::format("Weak evidence: it is not known what `{}` changes in this command line. Run `{}` without it, "
+                         "or list the command in `runners` of the policy.",
+                         preview(kind.read.unknown, 200), preview(shell_word(kind.name), 100)));
+    check_selection(kind.read.selection, "");
+    if (command.left_out.empty()) return;
+    const std::string part = kind.read.paths.empty() ? command.cwd : kind.read.paths.front();
+    check_selection({part, part}, fmt::format(" It leaves out {}.", preview(command.left_out, 200)));
+  }
+
   // A task may name a part of the tests in its text: its subject, or the argument itself.
-  void check_selection(const Selection& selection) {
+  void check_selection(const Selection& selection, const std::string& left_out) {
     if (selection.argument.empty() || case_.task.content.find(selection.argument) != std::string::npos) return;
     Profile named;
     cover(named, selection.names, case_.terms);
     if (named.covered_specific > 0) return;
     weaken(Code::selection,
-           fmt::format("Weak evidence: the command line ran only a part of the tests (`{}`). Run all of "
+           fmt::format("Weak evidence: the command line ran only a part of the tests (`{}`).{} Run all of "
                        "them, or name the part in the text of a task.",
-                       preview(selection.argument, 200)));
+                       preview(selection.argument, 200), left_out));
   }
 
   void check_tree(const Command& command) {

@@ -29,8 +29,13 @@ struct CommandKind {
   bool masked =
       false;  // the exit status of the command is not that of the program: `pytest || true`, `pytest | tee log`
   bool mentions_runner = false;        // a word of the command is the name of a runner
-  std::vector<std::string> arguments;  // of the classified program
   bool direct = true;                  // no other command of a script can have written its output or set its status
+  bool is_module = false;              // the name is a module of Python
+  const Runner* runner = nullptr;      // the row of the program; nullptr: none, or it runs no tests
+  std::vector<std::string> arguments;  // of the classified program, if it runs tests
+  Arguments read;                      // what the words of the whole line say; for one command that runs tests
+  std::vector<std::string> programs;   // the words that name programs, from the first wrapper to the classified one
+  std::string environment;             // folder of programs that precedes those of PATH; empty: none
 };
 
 // `runners`: additional programs that run tests, by path, by base name, or with their first arguments ("make
@@ -39,10 +44,5 @@ CommandKind kind_of(std::span<const std::string> argv, std::span<const std::stri
 
 // Classifies a line in the syntax of a shell, like kind_of.
 CommandKind kind_of_line(std::string_view line, std::span<const std::string> runners);
-
-// Returns the row of the runner that the command runs; nullptr: it runs none, or one that only the policy names.
-const Runner* runner_in(const CommandKind& kind);
-
-Selection selection_of(const CommandKind& kind);
 
 }  // namespace muniment::evidence::completion

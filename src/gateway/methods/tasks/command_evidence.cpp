@@ -63,6 +63,7 @@ void read_start(const json::Value& body, completion::Command& command) {
   command.cwd = body["cwd"].string_or("");
   command.tree_before = body["tree_digest"].string_or("");
   command.own_program = body["program"]["own"].string_or("");
+  command.left_out = body["program"]["left_out"].string_or("");
 }
 
 void read_end(const json::Value& body, completion::Command& command) {
@@ -185,7 +186,12 @@ std::string content_json(const completion::Command& command, const std::string& 
   if (command.exit_code) out.member("exit_code", *command.exit_code);
   if (!command.signal.empty()) out.member("signal", command.signal);
   if (command.interrupted) out.member("interrupted", true);
-  if (!command.own_program.empty()) out.key("program").begin_object().member("own", command.own_program).end_object();
+  if (!command.own_program.empty() || !command.left_out.empty()) {
+    out.key("program").begin_object();
+    if (!command.own_program.empty()) out.member("own", command.own_program);
+    if (!command.left_out.empty()) out.member("left_out", command.left_out);
+    out.end_object();
+  }
   if (command.output_lost) out.member("output_lost", true);
   out.member("started_at", format_time(command.started_at)).member("ended_at", format_time(command.ended_at));
   if (!command.tree_before.empty()) out.member("tree_before", command.tree_before);
