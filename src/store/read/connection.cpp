@@ -27,6 +27,9 @@ std::string role_settings(DatabaseRole role) {
   switch (role) {
     case DatabaseRole::login: return "";
     case DatabaseRole::writer: return "; SELECT set_config('role', muniment_role('writer'), false)";
+    // The statements of a follower concern few rows of large tables. While the statistics are those of an empty table,
+    // the planner would read all of a table.
+    case DatabaseRole::follower: return "; SET enable_seqscan = off" + role_settings(DatabaseRole::writer);
     case DatabaseRole::redactor: return "; SELECT set_config('role', muniment_role('redactor'), false)";
     case DatabaseRole::reporter:
       return "; SET search_path = report, public; SET statement_timeout = '30s'; SET default_transaction_read_only = on"

@@ -16,8 +16,9 @@
 namespace muniment::store {
 
 // Role of a connection (migrations/0005_roles.sql). It is assumed right after connecting, so that a programming error
-// can do no more than the role permits. `login` remains the user of the URI, for statements before the roles exist.
-enum class DatabaseRole { login, writer, reporter, redactor };
+// can do no more than the role permits. `login` remains the user of the URI, for statements before the roles exist;
+// `follower` is a writer whose statements use the indexes.
+enum class DatabaseRole { login, writer, follower, reporter, redactor };
 
 class Connection;
 

@@ -21,7 +21,7 @@ Error undecided(Time time) {
 
 }  // namespace
 
-Reader::Reader(const LogPlace& place) : impl_(std::make_unique<Impl>(place)) {}
+Reader::Reader(const LogPlace& place, DatabaseRole role) : impl_(std::make_unique<Impl>(place, role)) {}
 Reader::Reader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Reader::~Reader() = default;
 Connection& Reader::connection() { return impl_->connection; }

@@ -110,7 +110,7 @@ struct Totals {
 
 class Reader {
  public:
-  explicit Reader(const LogPlace& place);
+  explicit Reader(const LogPlace& place, DatabaseRole role = DatabaseRole::writer);
   ~Reader();
   // Returns a reader for another log of the same database, on the same connection. It belongs to this reader and its
   // thread.

@@ -14,8 +14,8 @@
 namespace muniment::store {
 
 struct Reader::Impl {
-  explicit Impl(const LogPlace& where)
-      : Impl(where, std::make_shared<Connection>(where.uri, DatabaseRole::writer, where.connections)) {}
+  Impl(const LogPlace& where, DatabaseRole role)
+      : Impl(where, std::make_shared<Connection>(where.uri, role, where.connections)) {}
   Impl(const LogPlace& where, std::shared_ptr<Connection> by)
       : place(where), shared(std::move(by)), connection(*shared), log_no(place.log_no), archive(place.archive) {}
 

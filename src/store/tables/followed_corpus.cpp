@@ -24,12 +24,20 @@ constexpr std::string_view touch_corpora =
 constexpr std::string_view corpus_changed =
     "UPDATE corpus SET last_seq = greatest(last_seq, $3) WHERE log_no = $1 AND corpus = $2";
 
+// While the statistics are those of an empty table, the planner expects `log_no = $1` to hold for few rows, and would
+// read all rows of the log. A subquery with OFFSET 0 is a plan of its own, which looks up one row at a time.
+
 // Known documents keep the ids of their chunks, because other rows refer to them.
-constexpr std::string_view known_documents = "SELECT seq FROM document WHERE log_no = $1 AND seq = ANY ($2::bigint[])";
+constexpr std::string_view known_documents =
+    "SELECT d.seq FROM unnest($2::bigint[]) u(seq) CROSS JOIN LATERAL (SELECT seq FROM document WHERE log_no = $1 AND seq = u.seq OFFSET 0) d";
+
+// The current revisions of documents, each with the seq of the revision that ends it.
+constexpr std::string_view revised_documents =
+    "SELECT d.seq, u.seq FROM unnest($2::text[], $3::text[], $4::bigint[]) u(corpus, document, seq) CROSS JOIN LATERAL (SELECT seq "
+    "FROM document WHERE log_no = $1 AND corpus = u.corpus AND document = u.document AND valid_to IS NULL AND seq < u.seq OFFSET 0) d";
 
 constexpr std::string_view end_revised =
-    "UPDATE document d SET valid_to = u.seq, ended_by = 'revised' FROM unnest($2::text[], $3::text[], $4::bigint[]) AS u(corpus, document, seq) "
-    "WHERE d.log_no = $1 AND d.corpus = u.corpus AND d.document = u.document AND d.valid_to IS NULL AND d.seq < u.seq";
+    "UPDATE document SET valid_to = $3, ended_by = 'revised' WHERE log_no = $1 AND seq = $2";
 
 // Arrays of arrays are rectangular in Postgres, so that tags and sources are passed as texts of arrays.
 constexpr std::string_view put_documents =
@@ -55,7 +63,8 @@ constexpr std::string_view end_retracted =
 
 constexpr std::string_view revoke_source =
     "UPDATE document d SET removed_at = $3, valid_to = coalesce(valid_to, $3), ended_by = coalesce(ended_by, 'revoked') "
-    "WHERE d.log_no = $1 AND d.sources @> ARRAY[$2] AND d.removed_at IS NULL AND d.seq < $3 AND ($4::text IS NULL OR $4 = "
+    "FROM (SELECT log_no, seq FROM document WHERE sources @> ARRAY[$2] OFFSET 0) f WHERE f.log_no = $1 AND f.seq < $3 AND "
+    "d.log_no = f.log_no AND d.seq = f.seq AND d.removed_at IS NULL AND ($4::text IS NULL OR $4 = "
     "coalesce(d.owner, (SELECT c.owner FROM corpus c WHERE c.log_no = d.log_no AND c.corpus = d.corpus)))";
 
 constexpr std::string_view touch_revoked =
@@ -70,8 +79,9 @@ constexpr std::string_view erase_document =
 
 constexpr std::string_view put_feedback =
     "INSERT INTO feedback (log_no, seq, pointer, value, actor, chunk_id) VALUES ($1, $2, $3, $4::float8, $5, (SELECT c.chunk_id FROM "
-    "document d JOIN chunk c ON c.log_no = d.log_no AND c.seq = d.seq AND c.number = $9 WHERE d.log_no = $1 AND d.corpus = $6 AND "
-    "d.document = $7 AND d.revision = $8 ORDER BY d.valid_to IS NULL DESC, d.seq DESC LIMIT 1)) ON CONFLICT (log_no, seq) DO NOTHING";
+    "(SELECT seq, valid_to FROM document WHERE log_no = $1 AND corpus = $6 AND document = $7 AND revision = $8 OFFSET 0) d "
+    "CROSS JOIN LATERAL (SELECT chunk_id FROM chunk WHERE log_no = $1 AND seq = d.seq AND number = $9 OFFSET 0) c "
+    "ORDER BY d.valid_to IS NULL DESC, d.seq DESC LIMIT 1)) ON CONFLICT (log_no, seq) DO NOTHING";
 
 constexpr std::size_t group_chunks_max = 16'384;
 
@@ -221,7 +231,12 @@ class CorpusWriter {
   void write_documents(std::int64_t first_chunk) {
     const Integers seqs = integers(&DocumentRow::seq);
     const Texts corpora = texts(&DocumentRow::corpus), documents = texts(&DocumentRow::document);
-    query(connection_, work_, "documents_end", end_revised, params().texts(corpora).texts(documents).integers(seqs));
+    const auto revised_rows = query(connection_, work_, "documents_revised", revised_documents,
+                                    params().texts(corpora).texts(documents).integers(seqs));
+    for (const pqxx::row& row : revised_rows) {
+      query(connection_, work_, "document_end", end_revised,
+            params().integer(integer_of(row[0])).integer(integer_of(row[1])));
+    }
     Integers firsts, counts, origins;
     for (const Revised* revised : group_) {
       origins.push_back(revised->row.origin ? static_cast<std::int64_t>(*revised->row.origin) : 0);

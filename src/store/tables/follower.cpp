@@ -40,7 +40,7 @@ Follower::Follower(std::string name, std::vector<std::string> types, Options opt
       types_(std::move(types)),
       options_(std::move(options)),
       tail_(tail),
-      reader_(options_.place),
+      reader_(options_.place, DatabaseRole::follower),
       shown_(metrics::process().followers.of(name_)) {}
 
 Follower::~Follower() = default;
