@@ -139,7 +139,8 @@ struct Process {
   // Queries that were answered without a record in the log, because the reply does not wait for the record
   Counter uses_unrecorded;
   Family<Histogram> statements{Bounds(coarse_time_bounds)};
-  Family<Gauge> followers;  // the next seq of each
+  Family<Gauge> followers;      // the next seq of each
+  Gauge search_waiting_chunks;  // chunks that the slow lanes of the search have not embedded
   Gauge connections;
   Gauge subscriptions;
   Gauge workers, workers_busy;

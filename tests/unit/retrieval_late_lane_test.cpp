@@ -31,6 +31,14 @@ class Gate {
     changed_.wait(lock, [this] { return open_; });
     --waiting_;
   }
+  void note(std::span<const std::string_view> texts) {
+    const std::lock_guard lock(mutex_);
+    for (const std::string_view text : texts) embedded_.emplace_back(text);
+  }
+  std::vector<std::string> embedded() {
+    const std::lock_guard lock(mutex_);
+    return embedded_;
+  }
   void await_somebody() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return waiting_ > 0; });
@@ -41,6 +49,7 @@ class Gate {
   std::condition_variable changed_;
   bool open_ = false;
   int waiting_ = 0;
+  std::vector<std::string> embedded_;  // texts in the order in which the embedder got them
 };
 
 class SlowEmbedder : public Embedder {
@@ -48,6 +57,7 @@ class SlowEmbedder : public Embedder {
   explicit SlowEmbedder(Gate& gate) : gate_(gate) {}
   const EmbedderIdentity& identity() const override { return inner_->identity(); }
   Result<Vectors> embed(std::span<const std::string_view> texts, TextKind kind) override {
+    gate_.note(texts);
     gate_.pass();
     return inner_->embed(texts, kind);
   }
@@ -118,6 +128,25 @@ TEST_F(LateLaneTest, AnswersForACorpusOnceNothingOfItWaits) {
   ASSERT_TRUE(eventually_covers(1));
   EXPECT_EQ("", lane_->behind(1));
   EXPECT_EQ(std::vector<ChunkId>{1}, found());
+}
+
+TEST_F(LateLaneTest, TheCorpusOfTheNewestQuestionIsEmbeddedFirst) {
+  EngineBatch large = one_chunk(1, 0, "large");
+  for (ChunkId id = 2; id <= 40; ++id) large.add.push_back(one_chunk(id, 0, "large").add.front());
+  ASSERT_TRUE(lane_->take(large));
+  gate_.await_somebody();  // the first chunks of it are being embedded
+  ASSERT_TRUE(lane_->take(one_chunk(50, 1, "notes")));
+  ASSERT_TRUE(lane_->take(one_chunk(51, 2, "other")));
+  ASSERT_TRUE(lane_->take(one_chunk(52, 3, "other")));
+  EXPECT_EQ(lane_->waiting(), 43);
+  EXPECT_EQ(lane_->behind(4), lane_->name() + ": behind (43 chunks wait)");
+  EXPECT_FALSE(lane_->covers({"other"}, 4));
+  gate_.let(true);
+  ASSERT_TRUE(eventually_covers(4));
+  const std::vector<std::string> order = gate_.embedded();
+  // The batch that was begun, then the corpus that was asked for, then the smaller one.
+  EXPECT_EQ(order.at(16), "words of chunk 51");
+  EXPECT_EQ(order.at(18), "words of chunk 50");
 }
 
 TEST_F(LateLaneTest, WhatIsRemovedWhileItIsEmbeddedNeverAppears) {

@@ -122,6 +122,7 @@ class IngestCommand {
       print_json();
     } else {
       print_text(took.count());
+      RETURN_IF_ERROR(print_lag());
     }
     if (report_.failed.count > 0) session_.exit_code = exit_refused;
     return success();
@@ -280,6 +281,19 @@ class IngestCommand {
     }
     if (notes.count > notes.first.size())
       out.line(fmt::format("  {:>6}  more", grouped(notes.count - notes.first.size())));
+  }
+
+  // A slow lane of the search may lack the documents that the other indexes have.
+  Status print_lag() {
+    if (options_.no_wait || options_.dry_run || report_.added + report_.changed == 0) return success();
+    ASSIGN_OR_RETURN(const Message status, client_.call("server.status", "{}"));
+    for (const json::Value note : status.result()["notes"]) {
+      const std::string_view text = note.string_or("");
+      if (text.starts_with("search: ") && text.find(": behind (") != std::string_view::npos)
+        session_.out().line(
+            fmt::format("  {}. Answers come without this lane until then.", session_.out().one_line(text.substr(8))));
+    }
+    return success();
   }
 
   void print_text(double seconds) {

@@ -117,6 +117,7 @@ TopFrame frame_of(const TopLook& before, const TopLook& after) {
   frame.log_warnings = labelled(now, "muniment_log_lines_total", "level", "warning");
   frame.log_errors = labelled(now, "muniment_log_lines_total", "level", "error");
   frame.search_restarts = whole(now, "muniment_search_restarts_total");
+  frame.search_waiting_chunks = whole(now, "muniment_search_waiting_chunks");
   frame.disk_free_bytes = whole(now, "muniment_disk_free_bytes");
   frame.disk_reserve_bytes = whole(now, "muniment_disk_reserve_bytes");
   frame.resident_bytes = whole(now, "process_resident_memory_bytes");
@@ -140,7 +141,10 @@ std::vector<std::string> lines_of(const TopFrame& frame, const Output& out, std:
       fmt::format("  {} events ({}) now", grouped(shown(frame.queue_events)), human_size(shown(frame.queue_bytes))));
   add(timed("  commit", frame.commit) +
       (frame.batch_events ? fmt::format("  {:.1f} events each", *frame.batch_events) : ""));
-  add(timed("query", frame.query));
+  add(timed("query", frame.query) +
+      (frame.search_waiting_chunks > 0
+           ? fmt::format("  {} chunks wait for the encoder", grouped(shown(frame.search_waiting_chunks)))
+           : ""));
   add(fmt::format("requests   {:>11}  {}  {} connections  {} subscriptions", rate_text(frame.requests_per_second),
                   alarmed(out, frame.errors_per_second > 0, rate_text(frame.errors_per_second) + " refused"),
                   frame.connections, frame.subscriptions));
@@ -196,7 +200,8 @@ std::string json_of(const TopFrame& frame) {
   out.member("disk_free_bytes", frame.disk_free_bytes).member("disk_reserve_bytes", frame.disk_reserve_bytes);
   out.raw_member("cpu_share", number(frame.cpu_share))
       .member("resident_bytes", frame.resident_bytes)
-      .member("search_restarts", frame.search_restarts);
+      .member("search_restarts", frame.search_restarts)
+      .member("search_waiting_chunks", frame.search_waiting_chunks);
   out.member("log_warnings", frame.log_warnings)
       .member("log_errors", frame.log_errors)
       .member("database_up", frame.database_up);

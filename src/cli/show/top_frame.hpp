@@ -47,6 +47,7 @@ struct TopFrame {
   std::int64_t queue_events = 0, queue_bytes = 0;
   std::int64_t connections = 0, subscriptions = 0, workers_busy = 0, workers = 0, workers_wanted = 0;
   std::int64_t runs_open = 0, runs_halted = 0, log_warnings = 0, log_errors = 0, search_restarts = 0;
+  std::int64_t search_waiting_chunks = 0;
   std::int64_t disk_free_bytes = 0, disk_reserve_bytes = 0, resident_bytes = 0;
   double cpu_share = 0;  // share of one processor
   bool database_up = false;

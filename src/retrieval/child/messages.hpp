@@ -111,7 +111,8 @@ void members(Archive& archive, T& it) {
 
 template <typename Archive, Of<EngineStatus> T>
 void members(Archive& archive, T& it) {
-  archive(it.lexical_next_seq, it.vector_next_seq, it.chunks, it.degraded, it.absent, it.behind, it.rebuilt, it.models);
+  archive(it.lexical_next_seq, it.vector_next_seq, it.chunks, it.degraded, it.absent, it.behind, it.waiting, it.rebuilt,
+          it.models);
 }
 
 template <typename Archive, Of<EngineModel> T>

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "base/metrics.hpp"
 #include "retrieval/child/search/search_client.hpp"
 #include "retrieval/corpus/model_trainer.hpp"
 #include "retrieval/query/card.hpp"
@@ -131,6 +132,7 @@ void Indexer::look_at_lag() {
   if (now < next_look_) return;
   next_look_ = now + look_at_lag_every;
   auto status = search_.status(now + status_patience);
+  metrics::process().search_waiting_chunks.set(status ? status->waiting : 0);
   const auto lock = worker_.lock();
   behind_ = status ? std::move(status->behind) : std::vector<std::string>();
 }
@@ -152,6 +154,7 @@ Result<bool> Indexer::step() {
     batch.from_seq = given_;
     trainer_.hold(true);
     RETURN_IF_ERROR(search_.index(batch));
+    next_look_ = Monotonic();
     given_ = batch.next_seq;
     next_change_.store(batch.next_seq, std::memory_order_release);
     trainer_.wake();

@@ -166,6 +166,7 @@ EngineStatus LocalEngine::status() const {
   status.degraded = parts_.vectors->degraded();
   status.absent = parts_.vectors->absent();
   status.behind = parts_.vectors->behind(parts_.reached);
+  status.waiting = parts_.vectors->waiting();
   status.rebuilt = parts_.rebuilt;
   status.models = parts_.vectors->models();
   return status;

@@ -96,8 +96,10 @@ struct EngineStatus {
   std::int64_t chunks = 0;
   std::vector<std::string> degraded;  // parts that it lacks for its lifetime
   std::vector<std::string> absent;    // the subset that was never installed
-  std::vector<std::string> behind;    // "encoder: behind (40 chunks wait)": lanes that queries go without at present
-  std::vector<std::string> rebuilt;   // indexes that were found damaged at the start and emptied
+  std::vector<std::string>
+      behind;                // "encoder: behind (40 chunks wait, 2.5 s)": lanes that queries go without at present
+  std::int64_t waiting = 0;  // number of chunks that these lanes have not embedded
+  std::vector<std::string> rebuilt;  // indexes that were found damaged at the start and emptied
   std::vector<EngineModelStatus> models;
 };
 

@@ -1,12 +1,16 @@
 // Queues batches for a slow embedder and embeds them in the background.
 #include "retrieval/engine/late_lane.hpp"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/clock.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "retrieval/engine/vector_lanes.hpp"
 
 namespace muniment::retrieval {
@@ -15,7 +19,8 @@ namespace {
 
 constexpr std::size_t texts_at_once = 16;
 constexpr std::chrono::seconds pause_after_failure{2};
-constexpr int low_priority = 10;  // niceness: searches and indexing have priority
+constexpr std::int64_t lag_told_micros = 60'000'000;  // a lag of this time is logged
+constexpr int low_priority = 10;                      // niceness: searches and indexing have priority
 
 std::int64_t stored_position(const VectorShard& shard, const std::string& space) {
   for (const SpaceStatus& one : shard.spaces()) {
@@ -109,8 +114,10 @@ void LateLane::settle(Entry& entry) {
   std::string().swap(entry.text);
   std::vector<std::string>().swap(entry.facts.labels);
   const std::lock_guard counts(counts_mutex_);
-  if (const auto count = waiting_in_.find(entry.corpus); count != waiting_in_.end() && --count->second == 0)
+  if (const auto count = waiting_in_.find(entry.corpus); count != waiting_in_.end() && --count->second == 0) {
     waiting_in_.erase(count);
+    asked_.erase(entry.corpus);
+  }
 }
 
 std::int64_t LateLane::given() const {
@@ -118,21 +125,44 @@ std::int64_t LateLane::given() const {
   return given_;
 }
 
-bool LateLane::covers(const std::vector<std::string>& corpora, std::int64_t next_seq) const {
+bool LateLane::covers(const std::vector<std::string>& corpora, std::int64_t next_seq) {
   const std::lock_guard counts(counts_mutex_);
-  if (given_ < next_seq) return false;
-  return std::none_of(corpora.begin(), corpora.end(),
-                      [this](const std::string& corpus) { return waiting_in_.contains(corpus); });
+  bool waits = false;
+  for (const std::string& corpus : corpora) {
+    if (!waiting_in_.contains(corpus)) continue;
+    asked_[corpus] = ++questions_;
+    waits = true;
+  }
+  return !waits && given_ >= next_seq;
+}
+
+std::int64_t LateLane::waiting() const {
+  const std::lock_guard counts(counts_mutex_);
+  std::int64_t chunks = 0;
+  for (const auto& [corpus, count] : waiting_in_) chunks += static_cast<std::int64_t>(count);
+  return chunks;
 }
 
 std::string LateLane::behind(std::int64_t next_seq) const {
+  const std::int64_t chunks = waiting();
   const std::lock_guard counts(counts_mutex_);
   if (!problem_.empty()) return name() + ": " + problem_;
-  if (given_ < next_seq)
-    return name() + ": behind (at " + std::to_string(given_) + " of " + std::to_string(next_seq) + ")";
-  std::size_t chunks = 0;
-  for (const auto& [corpus, count] : waiting_in_) chunks += count;
-  return chunks == 0 ? std::string() : name() + ": behind (" + std::to_string(chunks) + " chunks wait)";
+  if (given_ < next_seq) return fmt::format("{}: behind (at {} of {})", name(), given_, next_seq);
+  if (chunks == 0) return {};
+  const auto micros = static_cast<std::int64_t>(chunk_micros_ * static_cast<double>(chunks));
+  return fmt::format("{}: behind ({} chunks wait{})", name(), chunks, micros > 0 ? ", " + human_duration(micros) : "");
+}
+
+void LateLane::note_speed(std::size_t chunks, std::chrono::steady_clock::duration took) {
+  const double each =
+      std::chrono::duration<double, std::micro>(took).count() / static_cast<double>(std::max<std::size_t>(chunks, 1));
+  const std::int64_t left = waiting();
+  const std::lock_guard counts(counts_mutex_);
+  chunk_micros_ = chunk_micros_ == 0 ? each : 0.9 * chunk_micros_ + 0.1 * each;
+  const auto micros = static_cast<std::int64_t>(chunk_micros_ * static_cast<double>(left));
+  if (std::exchange(told_, micros > lag_told_micros) || !told_) return;
+  log_info("a vector lane lags; answers come without it until it has caught up",
+           {{"lane", name()}, {"chunks", std::to_string(left)}, {"time", human_duration(micros)}});
 }
 
 void LateLane::run() {
@@ -148,7 +178,9 @@ void LateLane::run() {
     for (const Entry* entry : picked) texts.push_back(entry->text);
     lock.unlock();
     const std::vector<std::string_view> views(texts.begin(), texts.end());
+    const Monotonic began = std::chrono::steady_clock::now();
     const auto vectors = embedder_->embed_parts(views);
+    if (vectors) note_speed(views.size(), std::chrono::steady_clock::now() - began);
     lock.lock();
     {
       const std::lock_guard counts(counts_mutex_);
@@ -162,10 +194,25 @@ void LateLane::run() {
   }
 }
 
+std::string LateLane::corpus_to_embed() const {
+  const std::lock_guard counts(counts_mutex_);
+  const auto asked = std::ranges::max_element(asked_, {}, [](const auto& one) { return one.second; });
+  if (asked != asked_.end()) return asked->first;
+  const auto fewest = std::ranges::min_element(waiting_in_, {}, [](const auto& one) { return one.second; });
+  return fewest == waiting_in_.end() ? std::string() : fewest->first;
+}
+
+// Returns nothing if the first batch of the queue is embedded.
 LateLane::Picked LateLane::pick() {
   Picked picked;
-  for (Entry& entry : queue_.front().entries) {
-    if (!entry.settled && picked.size() < texts_at_once) picked.push_back(&entry);
+  if (std::ranges::all_of(queue_.front().entries, &Entry::settled)) return picked;
+  const std::string corpus = corpus_to_embed();
+  for (Item& item : queue_) {
+    for (Entry& entry : item.entries) {
+      if (entry.settled || entry.corpus != corpus) continue;
+      picked.push_back(&entry);
+      if (picked.size() == texts_at_once) return picked;
+    }
   }
   return picked;
 }

@@ -1,11 +1,13 @@
 // A lane whose embedder is slow (the sentence encoder embeds some 100 passages a second on a core) or is a server that
 // may be unreachable for hours. Batches are queued and embedded by a low-priority thread; closings and removals apply
-// at once. The lane answers for a corpus if none of the corpus' chunks are waiting.
+// at once. The lane answers for a corpus if none of the corpus' chunks are waiting. The corpus of the newest question
+// is embedded first, then the one with the fewest waiting chunks.
 //
 // Its position on disk covers what was embedded. The queue is in memory: after a restart the lane is behind the others
 // and receives those batches again.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -36,9 +38,11 @@ class LateLane {
 
   // Position up to which it has received everything.
   std::int64_t given() const;
-  bool covers(const std::vector<std::string>& corpora, std::int64_t next_seq) const;
-  // "encoder: behind (40 chunks of 3 corpora)"; empty if it is not behind.
+  // Called for a question: waiting corpora that it concerns are embedded next.
+  bool covers(const std::vector<std::string>& corpora, std::int64_t next_seq);
+  // "encoder: behind (40 chunks wait, 2.5 s)"; empty if it is not behind.
   std::string behind(std::int64_t next_seq) const;
+  std::int64_t waiting() const;  // number of chunks in the queue
 
  private:
   struct Entry {
@@ -55,6 +59,8 @@ class LateLane {
 
   void run();
   Picked pick();
+  std::string corpus_to_embed() const;
+  void note_speed(std::size_t chunks, std::chrono::steady_clock::duration took);
   Status write(const Picked& picked, const std::vector<Vectors>& vectors);
   Status finish_first();
   Status apply_endings(const EngineBatch& batch);
@@ -74,6 +80,10 @@ class LateLane {
 
   mutable std::mutex counts_mutex_;                // guards these; held only briefly
   std::map<std::string, std::size_t> waiting_in_;  // by corpus
+  std::map<std::string, std::uint64_t> asked_;     // waiting corpora that a question concerned, with its number
+  std::uint64_t questions_ = 0;
+  double chunk_micros_ = 0;  // time to embed a chunk, a moving average; 0: unknown
+  bool told_ = false;        // the log names the lag
   std::int64_t given_ = 0;
   std::string problem_;  // the embedder's present error
 

@@ -339,6 +339,12 @@ std::vector<std::string> VectorLanes::behind(std::int64_t next_seq) const {
   return out;
 }
 
+std::int64_t VectorLanes::waiting() const {
+  std::int64_t chunks = 0;
+  for (const auto& lane : late_) chunks += lane->waiting();
+  return chunks;
+}
+
 std::vector<std::string> VectorLanes::absent() const {
   std::vector<std::string> out;
   for (const Missing& lane : missing_) {

@@ -79,6 +79,7 @@ class VectorLanes {
   std::vector<EngineModelStatus> models() const;
   std::vector<std::string> degraded() const;
   std::vector<std::string> behind(std::int64_t next_seq) const;  // slow lanes that have not embedded everything
+  std::int64_t waiting() const;                                  // number of chunks that they have not embedded
   std::vector<std::string> absent() const;                       // the subset that was never installed
 
  private:

@@ -133,6 +133,8 @@ void write_retrieval(Text& text, Services& services) {
   text.seconds("pointer_seconds", "Time to validate or resolve the pointers of one request.", process.pointer_seconds);
   text.gauge("search_next_seq", "The log position that the search indexes have reached.",
              services.retrieval.indexer().next_seq());
+  text.gauge("search_waiting_chunks", "Chunks that the sentence encoder or the embedding server has not embedded.",
+             process.search_waiting_chunks.value());
   text.counter("search_restarts_total", "Restarts of the search child.", services.retrieval.search().health().restarts);
 }
 
