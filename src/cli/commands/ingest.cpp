@@ -288,8 +288,8 @@ class IngestCommand {
     if (options_.no_wait || options_.dry_run || report_.added + report_.changed == 0) return success();
     ASSIGN_OR_RETURN(const Message status, client_.call("server.status", "{}"));
     for (const json::Value note : status.result()["notes"]) {
-      const std::string_view text = note.string_or("");
-      if (text.starts_with("search: ") && text.find(": behind (") != std::string_view::npos)
+      const std::string text = note.string_or("");
+      if (text.starts_with("search: ") && text.find(": behind (") != std::string::npos)
         session_.out().line(
             fmt::format("  {}. Answers come without this lane until then.", session_.out().one_line(text.substr(8))));
     }

@@ -155,6 +155,7 @@ Result<bool> Indexer::step() {
     trainer_.hold(true);
     RETURN_IF_ERROR(search_.index(batch));
     next_look_ = Monotonic();
+    look_at_lag();  // whoever waits for this batch may ask for the lag
     given_ = batch.next_seq;
     next_change_.store(batch.next_seq, std::memory_order_release);
     trainer_.wake();
