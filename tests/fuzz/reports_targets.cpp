@@ -7,9 +7,11 @@
 #include "base/crypto/dsse.hpp"
 #include "base/json/json.hpp"
 #include "evidence/attestation/statement.hpp"
+#include "evidence/completion/text/command_line.hpp"
 #include "evidence/reports/lines.hpp"
 #include "evidence/reports/report.hpp"
 #include "evidence/reports/tally.hpp"
+#include "evidence/shell/script.hpp"
 #include "evidence/workflow/spec.hpp"
 #include "fuzz/target.hpp"
 
@@ -102,12 +104,33 @@ void try_attestation(const std::string& text) {
   require(document && document->root()["command"].is(json::Kind::object), "the content has no command");
 }
 
+// Limits hold, and a script that is one command has a command.
+void try_command_line(const std::string& text) {
+  namespace shell = evidence::shell;
+  const shell::ShellScript script = shell::read_script(text);
+  require(script.commands.size() <= shell::script_commands_max, "a script has too many commands");
+  for (std::size_t i = 0; i < script.commands.size(); ++i) {
+    const shell::ScriptCommand& command = script.commands[i];
+    require(command.words.size() <= shell::command_words_max, "a command has too many words");
+    require(!command.words.empty() || !command.written.empty(), "a command is empty");
+    require(i == 0 || command.before == script.commands[i - 1].after, "two commands disagree about their operator");
+  }
+  require(!is_one_command(script) || !script.commands.empty(), "no command is one command");
+  const evidence::completion::CommandKind kind = evidence::completion::kind_of_line(text, {});
+  require(kind.program != evidence::completion::Program::runner || !kind.name.empty(), "a runner has no name");
+  evidence::completion::kind_of(std::vector<std::string>{"bash", "-c", text}, {});
+}
+
 }  // namespace
 
 std::vector<Target> reports_targets() {
   const auto report = [](const char* name) { return golden("reports/" + std::string(name)); };
   const std::string envelope = golden("attestation/envelope.json");
   return {
+      {"command_line",
+       try_command_line,
+       {"set -e; cd 'a b' && CI=1 timeout 5 pytest -xvs --tb=short tests 2>&1 < /dev/null | tee log > x",
+        "cat <<E\n$(x)\nE\n(. .venv/bin/activate && exec python3 -m unittest discover -s t) || make -C a \"$X\" &"}},
       {"attestation", try_attestation, {envelope, Envelope::parse(envelope)->payload}},
       {"report_xml", try_report, {report("junit_ctest.xml"), report("junit_nested.xml"), report("gtest.xml")}},
       {"report_json", try_report, {report("gtest_passed.json"), report("sarif_clean.sarif"), report("go_events.json")}},

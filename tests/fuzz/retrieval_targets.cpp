@@ -151,7 +151,7 @@ std::vector<std::string> message_seeds() {
   batch.add = {{7, "notes", "text", "title", "heading", "en", {{"corpus:notes"}, -5, 3, still_valid}}};
   batch.close = {{3, 41}};
   batch.remove = {1};
-  SearchHello hello{{1, 2, 3, {"x"}, {"lexical"}, {"encoder"}, {"encoder: behind"}, {{"notes", "lsa/1", true}}},
+  SearchHello hello{{1, 2, 3, {"x"}, {"lexical"}, {"encoder"}, 4, {"encoder: behind"}, {{"notes", "lsa/1", true}}},
                     {"Landlock: no"}};
   DocumentText document;
   document.text = "some text";

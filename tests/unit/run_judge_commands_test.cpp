@@ -4,10 +4,11 @@
 #include <string>
 
 #include "base/json/json.hpp"
+#include "evidence/run_judge/bare_words.hpp"
 #include "evidence/run_judge/checks.hpp"
 #include "evidence/run_judge/outcome.hpp"
-#include "evidence/run_judge/shell_text.hpp"
 #include "evidence/run_judge/tool_calls.hpp"
+#include "evidence/shell/script.hpp"
 
 namespace muniment::evidence::run_judge {
 namespace {
@@ -121,9 +122,9 @@ TEST(Commands, TheStatusOfAPipelineIsItsLastCommands) {
 
 TEST(Commands, ALineHasAtMostSoManyCommands) {
   std::string line;
-  for (std::size_t i = 0; i < simple_commands_max; ++i) line += "pytest;";
-  EXPECT_EQ(effects_of_line(line).checks.size(), simple_commands_max);
-  EXPECT_EQ(effects_of_line(line + "pytest").checks.size(), simple_commands_max);
+  for (std::size_t i = 0; i < shell::script_commands_max; ++i) line += "pytest;";
+  EXPECT_EQ(effects_of_line(line).checks.size(), shell::script_commands_max);
+  EXPECT_EQ(effects_of_line(line + "pytest").checks.size(), shell::script_commands_max);
 }
 
 TEST(Commands, ShellsInShellsEndAtADepth) {

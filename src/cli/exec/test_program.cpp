@@ -152,7 +152,7 @@ class Examination {
     if (found.own.empty() && !kind_.read.folder.empty() && !is_in_tree())
       found.own = fmt::format("the program ran in {}, outside the working tree",
                               (fs::path(folder_) / kind_.read.folder).string());
-    for (const std::string& name : kind_.programs) {
+    for (const std::string& name : kind_.read.programs) {
       if (found.own.empty()) found.own = own_program(name);
     }
     if (found.own.empty() && !kind_.environment.empty())
@@ -257,8 +257,8 @@ class Examination {
   std::string shadowed_module() {
     std::vector<fs::path> folders{where_};
     const char* const more = std::getenv("PYTHONPATH");
-    evidence::completion::each_listed(more == nullptr ? "" : more, ':',
-                                      [&](std::string_view part) { folders.push_back(fs::path(where_) / part); });
+    evidence::shell::each_listed(more == nullptr ? "" : more, ':',
+                                 [&](std::string_view part) { folders.push_back(fs::path(where_) / part); });
     std::error_code failed;
     for (const fs::path& folder : folders) {
       for (const fs::path& entry : fs::directory_iterator(folder, failed)) {
@@ -268,7 +268,7 @@ class Examination {
         const bool is_module =
             (extension == ".py" || extension == ".pyc" || extension == ".so") && fs::exists(file, failed);
         const std::string module = name.substr(0, name.find('.'));
-        if (is_module && evidence::completion::holds_word(python_modules, module) && is_own(file.string()))
+        if (is_module && evidence::shell::holds_word(python_modules, module) && is_own(file.string()))
           return fmt::format("the file {} takes the place of the module {}", file.string(), module);
         const fs::path points = entry / "entry_points.txt";
         if (name.ends_with("-info") && base_.is_newer(points.string()) &&
@@ -289,7 +289,7 @@ class Examination {
     if (const char* const home = std::getenv("HOME"); home != nullptr && *home != '\0') folders.emplace_back(home);
     std::string found;
     for (const fs::path& folder : folders) {
-      evidence::completion::each_listed(kind_.runner->settings, ' ', [&](std::string_view name) {
+      evidence::shell::each_listed(kind_.runner->settings, ' ', [&](std::string_view name) {
         const std::string path = (folder / name).string();
         if (found.empty() && ::access(path.c_str(), F_OK) == 0 && base_.is_newer(path))
           found = fmt::format("the settings in {} changed after the task was opened", path);
@@ -349,7 +349,7 @@ class Examination {
       const fs::path path = fs::path(top_) / file;
       const auto has = [&](const Part& part) { return part.covers(path); };
       bool is_test = false;
-      evidence::completion::each_listed(kind_.runner->test_files, ' ', [&](std::string_view pattern) {
+      evidence::shell::each_listed(kind_.runner->test_files, ' ', [&](std::string_view pattern) {
         is_test = is_test || ::fnmatch(std::string(pattern).c_str(), path.filename().c_str(), 0) == 0;
       });
       if (is_test && (suite.empty() || std::ranges::any_of(suite, has)) && std::ranges::none_of(covered, has) &&
@@ -374,7 +374,7 @@ class Examination {
       std::ranges::replace_if(
           value, [](char c) { return std::string_view("\n\t,[]\"'").find(c) != std::string_view::npos; }, ' ');
       std::vector<Part> found;
-      evidence::completion::each_listed(value, ' ', [&](std::string_view part) {
+      evidence::shell::each_listed(value, ' ', [&](std::string_view part) {
         if (std::string place = resolved(fs::path(top_) / part); !place.empty()) found.push_back({place});
       });
       return found;

@@ -5,11 +5,13 @@
 #include <array>
 #include <filesystem>
 
-#include "evidence/completion/text/words.hpp"
-
 namespace muniment::evidence::completion {
 namespace {
 
+using shell::holds_word;
+using shell::is_plain;
+using shell::Option;
+using shell::Options;
 using Operands = Runner::Operands;
 using Effect = Option::Effect;
 
@@ -342,42 +344,7 @@ std::string named_by(std::string_view option, std::string_view value, const Runn
   return std::string(node == std::string_view::npos ? value : value.substr(node + 2));
 }
 
-bool is_plain(std::string_view word, std::string_view also) {
-  return !word.empty() && std::ranges::all_of(word, [&](char c) {
-    return is_letter(c) || is_digit(c) || also.find(c) != std::string_view::npos;
-  });
-}
-
-Effect effect_of(const Options& options, std::string_view flag) {
-  if (holds_word(options.selecting, flag)) return Effect::selects;
-  if (holds_word(options.folders, flag)) return Effect::folder;
-  if (holds_word(options.paths, flag)) return Effect::path;
-  for (const std::string_view list : {options.switches, options.values, options.words}) {
-    if (holds_word(list, flag)) return Effect::none;
-  }
-  return Effect::unknown;
-}
-
 bool is_option(std::string_view word) { return word.size() > 1 && word[0] == '-'; }
-
-// Completes an option whose flag is known: its value is `attached` to it, or the next word.
-Option with_value(const Options& options, std::string_view flag, std::string_view attached, bool is_attached,
-                  std::span<const std::string> words) {
-  Option found{effect_of(options, flag), std::string(flag), std::string(attached), 1};
-  const bool optional = holds_word(options.switches, flag) || found.effect == Effect::selects;
-  const bool takes =
-      found.effect != Effect::none || holds_word(options.values, flag) || holds_word(options.words, flag);
-  const bool follows = words.size() > 1 && !is_option(words[1]) && words[1] != "-";
-  if (!is_attached && takes && follows) {
-    found.value = words[1];
-    found.words = 2;
-  } else if (!is_attached && takes && !optional) {
-    found.effect = Effect::unknown;  // what follows may be its value
-  }
-  const bool plain = holds_word(options.words, flag) && !holds_word(options.switches, flag);
-  if (plain && !is_plain(found.value, "-_")) found.effect = Effect::unknown;
-  return found;
-}
 
 void note_selection(const Runner& row, std::string argument, std::string_view option, std::string_view value,
                     Arguments& found) {
@@ -422,16 +389,6 @@ void note_operand(const Runner& row, const std::string& word, Arguments& found) 
 
 }  // namespace
 
-bool holds_word(std::string_view list, std::string_view word) {
-  if (word.empty()) return false;
-  for (std::size_t at = list.find(word); at != std::string_view::npos; at = list.find(word, at + 1)) {
-    const bool begins = at == 0 || list[at - 1] == ' ';
-    const bool ends = at + word.size() == list.size() || list[at + word.size()] == ' ';
-    if (begins && ends) return true;
-  }
-  return false;
-}
-
 const Runner* runner_of(std::string_view name) {
   for (const Runner& row : runner_rows) {
     if (holds_word(row.programs, name)) return &row;
@@ -450,39 +407,13 @@ std::string counts_advice(const Runner* runner) {
   return "Configure it to write JUnit XML, and record the file with --report.";
 }
 
-Option read_option(const Options& options, std::span<const std::string> words) {
-  const std::string_view word = words[0];
-  const std::string_view flag = word.substr(0, word.find('='));
-  if (effect_of(options, flag) != Effect::unknown) {
-    const bool attached = flag.size() < word.size();
-    return with_value(options, flag, attached ? word.substr(flag.size() + 1) : "", attached, words);
-  }
-  // A cluster of short options, the last of which may take a value: -xvs, -n4, -vk name.
-  for (std::size_t i = 1; word.size() > 2 && word[1] != '-' && i < word.size(); ++i) {
-    const std::string letter{'-', word[i]};
-    const Effect effect = effect_of(options, letter);
-    if (effect == Effect::unknown) break;
-    const bool is_switch = effect == Effect::none && holds_word(options.switches, letter);
-    const bool takes = !is_switch || holds_word(options.values, letter) || holds_word(options.words, letter);
-    if (takes) return with_value(options, letter, word.substr(i + 1), i + 1 < word.size(), words);
-    if (i + 1 == word.size()) return {Effect::none, std::string(word), "", 1};
-  }
-  return {Effect::unknown, std::string(word), "", 1};
-}
-
-void Arguments::enter(std::string_view path) { folder = (std::filesystem::path(folder) / path).string(); }
-
-void Arguments::note_unknown(std::string_view word) {
-  if (unknown.empty()) unknown = word;
-}
-
 void read_arguments(const Runner& row, std::span<const std::string> words, Arguments& found) {
   bool leading = true;
   for (std::size_t used = 1; !words.empty(); words = words.subspan(used)) {
     used = 1;
     if (words[0] == "--") continue;
     if (is_option(words[0])) {
-      const Option option = read_option(row.options, words);
+      const Option option = shell::read_option(row.options, words);
       used = option.words;
       note_option(row, option, words[0], found);
     } else if (!leading || !is_leading(row, words[0])) {

@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "evidence/run_judge/bare_words.hpp"
 #include "evidence/run_judge/kinds.hpp"
-#include "evidence/run_judge/shell_text.hpp"
 #include "evidence/run_judge/words.hpp"
+#include "evidence/shell/script.hpp"
 
 namespace muniment::evidence::run_judge {
 namespace {
@@ -154,7 +155,7 @@ bool is_one_of(std::string_view program, std::initializer_list<std::string_view>
 }
 
 // Returns whether the command, in a pipe, passes on whole lines of its input unchanged: some of them or all.
-bool keeps_lines(const SimpleCommand& command) {
+bool keeps_lines(const shell::ScriptCommand& command) {
   return !command.output_away && !command.words.empty() &&
          is_one_of(command.words.front(), {"tail", "head", "tee", "cat", "less", "more"});
 }
@@ -181,11 +182,11 @@ bool can_print_results(const std::vector<std::string>& words, const std::vector<
 
 // Returns whether a test summary in the line's output comes from command `at`: its output reaches the line's output, at
 // most cut to its first or last lines, and no later command can print a summary.
-bool output_speaks(const std::vector<SimpleCommand>& commands, std::size_t at) {
+bool output_speaks(const std::vector<shell::ScriptCommand>& commands, std::size_t at) {
   const std::vector<std::string>& written = commands[at].written;
   bool shown = !commands[at].output_away;
   std::size_t next = at + 1;
-  for (; next < commands.size() && commands[next - 1].piped; ++next) {
+  for (; next < commands.size() && commands[next - 1].after == "|"; ++next) {
     if (!keeps_lines(commands[next])) return false;
   }
   for (; next < commands.size(); ++next) {
@@ -227,14 +228,15 @@ void add_words(CommandEffects& effects, const std::vector<std::string>& words, s
 }
 
 void add_line(CommandEffects& effects, std::string_view line, std::size_t depth, Speaks speaks) {
-  const std::vector<SimpleCommand> commands = simple_commands(line);
+  const shell::ShellScript script = shell::read_script(line.substr(0, shell_bytes_max));
+  const std::vector<shell::ScriptCommand>& commands = script.commands;
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    const SimpleCommand& command = commands[i];
+    const shell::ScriptCommand& command = commands[i];
     for (const std::string& path : command.written) {
       if (path != "/dev/null" && effects.files.size() < files_max) effects.files.push_back({path, false});
     }
     add_words(effects, command.words, depth,
-              {speaks.status && command.status_speaks, speaks.output && output_speaks(commands, i)});
+              {speaks.status && shell::status_speaks(commands, i), speaks.output && output_speaks(commands, i)});
   }
 }
 

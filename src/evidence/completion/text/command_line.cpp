@@ -7,11 +7,23 @@
 #include <optional>
 #include <utility>
 
-#include "evidence/completion/shell_script.hpp"
 #include "evidence/completion/text/words.hpp"
+#include "evidence/shell/script.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
+
+using shell::base_name;
+using shell::holds_word;
+using shell::is_activation;
+using shell::is_assignment;
+using shell::is_python;
+using shell::note_setting;
+using shell::Option;
+using shell::Options;
+using shell::read_option;
+using shell::ScriptCommand;
+using shell::skip_options;
 
 constexpr std::array<std::string_view, 11> printers{"echo", "printf", "true",   "false",  ":",   "yes",
                                                     "seq",  "sleep",  "banner", "figlet", "exit"};
@@ -26,126 +38,15 @@ constexpr std::array<std::string_view, 18> listing_flags{
     "--show-only", "--no-run",     "--listTests",  "--fixtures",     "--markers",   "--gtest_list_tests",
     "--dry-run",   "--list-tests", "--setup-plan", "--setup-only",   "-DskipTests", "-Dmaven.test.skip"};
 
-// The syntax of a wrapper before the command that it runs.
-struct Wrapper {
-  std::string_view program;
-  std::string_view subcommand{};  // must follow the name; empty: none
-  Options options{};
-  int operands = 0;  // number of operands before the command, such as the duration of timeout
-};
-constexpr std::array wrappers{
-    Wrapper{.program = "env",
-            .options = {.switches = "-i --ignore-environment", .values = "-u --unset", .folders = "-C --chdir"}},
-    Wrapper{.program = "timeout",
-            .options = {.switches = "-v --foreground --preserve-status", .values = "-k -s --kill-after --signal"},
-            .operands = 1},
-    Wrapper{.program = "nice", .options = {.values = "-n --adjustment"}},
-    Wrapper{.program = "nohup"},
-    Wrapper{.program = "time", .options = {.switches = "-p -v", .values = "-f -o"}},
-    Wrapper{.program = "sudo"},
-    Wrapper{.program = "stdbuf", .options = {.values = "-i -o -e"}},
-    Wrapper{.program = "setsid", .options = {.switches = "-w --wait"}},
-    Wrapper{.program = "xvfb-run", .options = {.switches = "-a --auto-servernum", .values = "-s -n"}},
-    Wrapper{.program = "exec"},
-    Wrapper{.program = "command"},
-    Wrapper{.program = "ionice", .options = {.values = "-c -n"}},
-    Wrapper{.program = "taskset", .options = {.switches = "-c"}, .operands = 1},
-    Wrapper{.program = "unbuffer"},
-    Wrapper{.program = "npx", .options = {.switches = "-y -q --yes --no --no-install --quiet"}},
-    Wrapper{.program = "uvx", .options = {.switches = "-q --quiet"}},
-    Wrapper{.program = "poetry", .subcommand = "run"},
-    Wrapper{.program = "pipenv", .subcommand = "run"},
-    Wrapper{.program = "uv",
-            .subcommand = "run",
-            .options = {.switches = "-q --quiet --frozen --locked --no-sync --offline --all-extras --all-groups --dev",
-                        .values = "--group --extra"}},
-    Wrapper{.program = "pdm", .subcommand = "run"},
-    Wrapper{.program = "hatch", .subcommand = "run"},
-    Wrapper{.program = "rye", .subcommand = "run"},
-    Wrapper{.program = "bundle", .subcommand = "exec"},
-    Wrapper{.program = "conda",
-            .subcommand = "run",
-            .options = {.switches = "--no-capture-output --live-stream", .values = "-n --name"}},
-    Wrapper{.program = "mamba", .subcommand = "run", .options = {.values = "-n --name"}},
-    Wrapper{.program = "pnpm", .subcommand = "exec"},
-    Wrapper{.program = "yarn", .subcommand = "exec"},
-    Wrapper{.program = "npm", .subcommand = "exec"},
-    Wrapper{.program = "catchsegv"},
-    Wrapper{.program = "valgrind", .options = {.values = "--error-exitcode --leak-check"}},
-    Wrapper{.program = "ccache"}};
-
 // The options of `coverage run` and of Python before the module or script.
 constexpr Options coverage_options{.switches = "-a -p --append --branch --parallel-mode --timid",
                                    .values = "--source --omit --include --context"};
 constexpr Options python_options{.switches = "-B -E -I -P -s -u -q -b -v", .values = "-W", .words = "-X"};
 constexpr Options shell_options{.switches = "-e -u -x", .words = "-o"};
 
-// Variables that a command line may not set, because they change what runs or how: names and beginnings of names.
-constexpr std::string_view tool_variables = "PATH HOME ENV SHELL IFS CDPATH PS4 PROMPT_COMMAND TMPDIR";
-constexpr std::array<std::string_view, 45> tool_prefixes{
-    "LD_",    "DYLD_",    "BASH",  "PYTEST", "PYTHON",  "NODE_",       "NPM_",  "npm_",  "YARN_",
-    "BUN_",   "GO",       "CARGO", "RUST",   "MAVEN",   "MVN",         "JAVA_", "_JAVA", "JDK_",
-    "GRADLE", "RUBY",     "GEM_",  "BUNDLE", "PERL",    "HARNESS",     "PROVE", "MAKE",  "GNUMAKE",
-    "CTEST",  "CMAKE",    "NINJA", "MESON",  "JEST",    "VITEST",      "MOCHA", "GTEST", "TOX",
-    "NOX",    "COVERAGE", "PHP",   "DOTNET", "MSBUILD", "VIRTUAL_ENV", "CONDA", "GIT_",  "XDG_"};
-// Those of them that change no test.
-constexpr std::string_view harmless_variables =
-    "PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONUTF8 PYTHONWARNINGS PYTHONPATH "
-    "PYTHONFAULTHANDLER PYTHONDEVMODE NODE_ENV GOMAXPROCS GOTRACEBACK GORACE GOCACHE RUST_BACKTRACE RUST_LOG "
-    "RUST_TEST_THREADS CARGO_TERM_COLOR CARGO_INCREMENTAL CARGO_TARGET_DIR CTEST_OUTPUT_ON_FAILURE "
-    "CTEST_PARALLEL_LEVEL GTEST_COLOR";
-
-std::string_view base_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
 template <typename List>
 bool holds(const List& list, std::string_view word) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
-}
-
-bool is_python(std::string_view name) { return name.starts_with("python") || name.starts_with("pypy") || name == "py"; }
-
-// Notes NAME=value of a command line unless the variable belongs to the program under test.
-void note_setting(std::string_view setting, Arguments& read) {
-  const std::string_view name = setting.substr(0, setting.find('='));
-  const bool of_tools =
-      holds_word(tool_variables, name) ||
-      std::ranges::any_of(tool_prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
-  if (of_tools && !holds_word(harmless_variables, name)) read.note_unknown(setting);
-}
-
-// Reads options until `end` or the first word that is none, and removes them.
-void skip_options(const Options& options, std::string_view end, std::span<const std::string>& words, Arguments& read) {
-  while (!words.empty() && words[0].size() > 1 && words[0][0] == '-' && words[0] != end && words[0] != "--") {
-    const Option option = read_option(options, words);
-    if (option.effect == Option::Effect::folder) read.enter(option.value);
-    if (option.effect == Option::Effect::unknown) read.note_unknown(words[0]);
-    words = words.subspan(option.words);
-  }
-  if (!words.empty() && words[0] == "--") words = words.subspan(1);
-}
-
-// Removes a wrapper and its arguments. Returns false if the words do not begin with one.
-bool unwrap(std::span<const std::string>& words, CommandKind& kind) {
-  const std::string_view name = base_name(words[0]);
-  for (const Wrapper& wrapper : wrappers) {
-    if (name != wrapper.program) continue;
-    const bool sub = !wrapper.subcommand.empty();
-    if (sub && (words.size() < 2 || words[1] != wrapper.subcommand)) continue;
-    if (name != "exec" && name != "command") kind.programs.push_back(words[0]);  // of the shell
-    if (name == "sudo") kind.read.note_unknown(name);  // it looks for programs in other folders
-    words = words.subspan(sub ? 2 : 1);
-    skip_options(wrapper.options, "", words, kind.read);
-    for (int operands = wrapper.operands; operands > 0 && !words.empty(); --operands) words = words.subspan(1);
-    while (!words.empty() && is_assignment(words[0])) {
-      note_setting(words[0], kind.read);
-      words = words.subspan(1);
-    }
-    return true;
-  }
-  return false;
 }
 
 void read_words(std::span<const std::string> words, std::span<const std::string> runners, int depth, CommandKind& kind);
@@ -179,16 +80,17 @@ bool begins_with(const ScriptCommand& command, std::string_view list) { return h
 // a printer.
 void read_commands(std::string_view script, std::span<const std::string> runners, int depth, CommandKind& kind) {
   if (script.size() > script_bytes_max) return;
-  const ShellScript read = read_script(script);
+  const shell::ShellScript read = shell::read_script(script);
   const std::vector<ScriptCommand>& commands = read.commands;
   kind.read.note_unknown(read.expanded);
-  kind.direct = kind.direct && is_one_command(read);
+  kind.direct = kind.direct && shell::is_one_command(read);
   if (kind.direct) read_preparation(std::span(commands).first(commands.size() - 1), kind);
   CommandKind outer = kind;
   outer.mentions_runner = false;
   bool first = true, mentions = false;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const ScriptCommand& simple = commands[i];
+    if (simple.words.empty()) continue;  // only a redirection
     CommandKind one = outer;
     read_words(simple.words, runners, depth, one);
     mentions = mentions || one.mentions_runner;
@@ -196,11 +98,7 @@ void read_commands(std::string_view script, std::span<const std::string> runners
     if (one.program == Program::runner &&
         (simple.before == "||" || begins_with(simple, "if then else while for case do { !")))
       one.program = Program::unknown;
-    const bool last = i + 1 == commands.size();
-    one.masked = one.masked || (!last && simple.after != "&&") || (last && simple.after == "&");
-    for (std::size_t k = i + 1; k < commands.size(); ++k) {
-      if (commands[k].before != "&&") one.masked = true;
-    }
+    one.masked = one.masked || !shell::status_speaks(commands, i);
     const bool helper = std::ranges::all_of(simple.words, is_assignment) ||
                         begins_with(simple, "cd set export source . mkdir rm pushd");
     if (helper) continue;
@@ -270,7 +168,7 @@ Program program_of_python(std::span<const std::string>& words, CommandKind& kind
   }
   if (words.empty()) return Program::unknown;
   kind.name = words[0];
-  kind.programs.push_back(kind.name.find('/') == std::string::npos ? "./" + kind.name : kind.name);
+  kind.read.programs.push_back(kind.name.find('/') == std::string::npos ? "./" + kind.name : kind.name);
   const Runner* const row = runner_of(base_name(kind.name));
   if (row == nullptr) return Program::unknown;
   const bool runs = row->subcommands.empty() || (words.size() > 1 && is_subcommand(*row, words[1]));
@@ -281,7 +179,7 @@ Program program_of_python(std::span<const std::string>& words, CommandKind& kind
 Program program_of(std::span<const std::string>& words, CommandKind& kind) {
   const std::string_view base = base_name(words[0]);
   kind.name = words[0];
-  kind.programs.push_back(words[0]);
+  kind.read.programs.push_back(words[0]);
   if (holds(printers, base)) return Program::printer;
   if (holds(readers, base)) return Program::reader;
   if (is_python(base)) return program_of_python(words, kind);
@@ -361,10 +259,10 @@ void read_words(std::span<const std::string> words, std::span<const std::string>
     named = configured_words(words, runners);
     if (named > 0) break;
     if (const auto script = script_of(words, kind)) {
-      kind.programs.push_back(words[0]);
+      kind.read.programs.push_back(words[0]);
       return read_commands(*script, runners, depth + 1, kind);
     }
-    if (!unwrap(words, kind)) break;
+    if (!unwrap(words, kind.read)) break;
   }
   if (!words.empty() && depth < wrappers_max) read_program(words, named, kind);
 }

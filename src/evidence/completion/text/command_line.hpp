@@ -34,7 +34,6 @@ struct CommandKind {
   const Runner* runner = nullptr;      // the row of the program; nullptr: none, or it runs no tests
   std::vector<std::string> arguments;  // of the classified program, if it runs tests
   Arguments read;                      // what the words of the whole line say; for one command that runs tests
-  std::vector<std::string> programs;   // the words that name programs, from the first wrapper to the classified one
   std::string environment;             // folder of programs that precedes those of PATH; empty: none
 };
 

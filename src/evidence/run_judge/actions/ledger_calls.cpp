@@ -6,8 +6,9 @@
 
 #include "base/text.hpp"
 #include "evidence/run_judge/actions/match.hpp"
-#include "evidence/run_judge/shell_text.hpp"
+#include "evidence/run_judge/bare_words.hpp"
 #include "evidence/run_judge/words.hpp"
+#include "evidence/shell/script.hpp"
 
 namespace muniment::evidence::run_judge {
 namespace {
@@ -139,7 +140,8 @@ void classify_line(ToolCall& call, std::string_view line, int depth) {
   static const Pattern data(R"(\s(?:-d|--data(?:-raw|-binary)?|--json)[ =])");
   static const Pattern programs_that_read(
       R"(^(?:ls|cat|head|tail|grep|rg|find|pwd|cd|echo|wc|which|diff|stat|tree|less|more|sort|uniq|cut|env|date|jq|sleep|export|true|test|pytest|ctest|jest|vitest|mypy|ruff|flake8|eslint|tsc)$)");
-  for (const SimpleCommand& command : simple_commands(line)) {
+  const shell::ShellScript script = shell::read_script(line.substr(0, shell_bytes_max));
+  for (const shell::ScriptCommand& command : script.commands) {
     const std::vector<std::string> bare = bare_words(command.words);
     if (bare.empty()) continue;
     std::string joined;
