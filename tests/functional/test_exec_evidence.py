@@ -450,6 +450,30 @@ class Changes(EvidenceCase):
                     self.assertEqual(self.exec(*UNITTEST)[0], 0)
                 (self.folder / name).write_text("first: line\nsecond: line\n")
 
+    def test_new_settings_of_a_runner_count_as_tests(self) -> None:
+        self.open()
+        for name in (".npmrc", ".cargo/config.toml", ".proverc", "rules.mk"):
+            with self.subTest(name):
+                path = self.folder / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_text("first = line\n")
+                self.assert_refused()
+                path.unlink()
+        self.assert_strong()
+
+    def test_a_version_in_a_file_of_one_line_is_no_change_of_tests(self) -> None:
+        package = '{"name": "adder", "version": "1.0.0", "scripts": {"test": "python3 -m unittest"}}\n'
+        (self.folder / "package.json").write_text(package)
+        self.commit("a package")
+        self.open()
+        (self.folder / "package.json").write_text(package.replace("1.0.0", "1.1.0"))
+        self.assert_strong()
+
+    def test_an_error_that_is_named_like_a_skip_skips_nothing(self) -> None:
+        self.open()
+        (self.folder / "adder.py").write_text(GOOD + "\n\nclass SkipTestError(Exception):\n    pass\n")
+        self.assert_strong()
+
 
 class Example(DaemonCase):
     def test_the_agent_of_the_readme(self) -> None:

@@ -1,113 +1,25 @@
 #include "cli/exec/test_changes.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 
 #include "base/files/file.hpp"
 #include "base/text.hpp"
+#include "cli/exec/changed_lines.hpp"
+#include "cli/exec/test_paths.hpp"
 #include "evidence/completion/diff.hpp"
 
 namespace muniment::cli {
 namespace {
 
-bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return name.starts_with(word); });
-}
-
-bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return name.ends_with(word); });
-}
-
-bool contains_any(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
-}
-
-std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-// The path is a test or configures tests, by the conventions of common test runners.
-bool is_test_path(const std::string& path) {
-  const std::string in_root = "/" + path;
-  const std::string_view name = name_of(path);
-  const std::string_view stem = name.substr(0, name.find('.'));
-  return contains_any(in_root, {"/test/", "/tests/", "/__tests__/", "/spec/", "/testdata/", "/__snapshots__/"}) ||
-         starts_with_any(name, {"test_", "tests."}) || contains_any(name, {".test.", ".spec."}) ||
-         stem.ends_with("_test") || stem.ends_with("_tests") || stem.ends_with("_spec") || stem.ends_with("Test") ||
-         stem.ends_with("Tests");
-}
-
-// Beginnings of the names of files that configure tests.
-constexpr std::array<std::string_view, 21> configuration_names = {".gitattributes",
-                                                                  "conftest.py",
-                                                                  "pytest.ini",
-                                                                  ".pytest.ini",
-                                                                  "pytest.toml",
-                                                                  "tox.ini",
-                                                                  "noxfile.py",
-                                                                  "jest.config.",
-                                                                  "jest.setup.",
-                                                                  "vitest.config.",
-                                                                  "vitest.workspace.",
-                                                                  "karma.conf.",
-                                                                  ".mocharc",
-                                                                  "playwright.config.",
-                                                                  "CTestTestfile.cmake",
-                                                                  "CTestCustom.cmake",
-                                                                  "phpunit.xml",
-                                                                  ".coveragerc",
-                                                                  ".rspec",
-                                                                  "nextest.toml",
-                                                                  "sitecustomize.py"};
-
-bool is_test_configuration(const std::string& path) {
-  return std::ranges::any_of(configuration_names,
-                             [&](std::string_view name) { return name_of(path).starts_with(name); });
-}
-
-// Files that configure more than tests. A change counts if it removes or changes a line, or mentions tests; added
-// lines, such as those of a new source or dependency, do not. Each line of a Makefile can change what a test target
-// does.
-bool may_configure_tests(std::string_view path) {
-  constexpr std::array<std::string_view, 20> names = {
-      "pyproject.toml", "setup.cfg",     "setup.py",         "package.json", "Cargo.toml",
-      "Makefile",       "GNUmakefile",   "makefile",         "pom.xml",      "build.gradle",
-      "CMakeLists.txt", "meson.build",   "build.gradle.kts", "Rakefile",     "mix.exs",
-      "Package.swift",  "composer.json", "deno.json",        "justfile",     "Taskfile.yml"};
-  return std::ranges::find(names, name_of(path)) != names.end();
-}
-
-// Calls `use` with each changed line of the diff, with its sign.
-template <typename Use>
-void each_changed_line(std::string_view diff, Use use) {
-  bool in_hunk = false;
-  while (!diff.empty()) {
-    const std::size_t end = std::min(diff.find('\n'), diff.size());
-    const std::string_view line = diff.substr(0, end);
-    diff.remove_prefix(std::min(end + 1, diff.size()));
-    if (line.starts_with("@@")) in_hunk = true;
-    if (line.starts_with("diff --git ")) in_hunk = false;
-    if (in_hunk && (line.starts_with('+') || line.starts_with('-'))) use(line);
+// Returns whether an installed package has the file.
+bool is_of_package(const std::string& path) {
+  for (const char* folder : {"/site-packages/", "/dist-packages/", "/vendor/"}) {
+    if (("/" + path).find(folder) != std::string::npos) return true;
   }
-}
-
-bool diff_configures_tests(std::string_view diff, std::string_view path) {
-  bool counts = false;
-  const bool any_line = contains_any(name_of(path), {"akefile"});
-  each_changed_line(diff, [&](std::string_view line) {
-    counts = counts || any_line || line[0] == '-' ||
-             contains_any(line, {"test", "jest", "coverage", "addopts", "python_files", "python_classes",
-                                 "python_functions", "norecurse", "collect_ignore", "exclude"});
-  });
-  return counts;
-}
-
-bool is_document(std::string_view path) {
-  return ends_with_any(path,
-                       {".md", ".rst", ".txt", ".adoc", ".html", ".json", ".lock", ".po", ".csv", ".xml", ".svg"});
+  return false;
 }
 
 class Comparison {
@@ -157,12 +69,10 @@ class Comparison {
   }
 
   void add_ignored() {
-    std::vector<std::string> words = {"ls-files", "-z", "--others", "--ignored", "--exclude-per-directory=.gitignore",
-                                      "--"};
-    for (const std::string_view name : configuration_names) words.push_back(":(top,glob)**/" + std::string(name) + "*");
-    for (const std::string& path : split_at_nul(git(std::move(words)))) {
-      if (!contains_any("/" + path, {"/node_modules/", "/site-packages/", "/dist-packages/", "/vendor/"}))
-        add_new(path);
+    for (const std::string& path :
+         split_at_nul(git({"ls-files", "-z", "--others", "--ignored", "--exclude-per-directory=.gitignore", "--",
+                           ":(exclude,glob)**/node_modules/**"}))) {
+      if (is_test_configuration(path) && !is_of_package(path)) add_new(path);
     }
   }
 
@@ -208,9 +118,16 @@ class Comparison {
   void keep_lines(const std::string& path) {
     if (found_.lines.size() > test_lines_bytes_max) return;
     found_.lines += path + "\n";
-    each_changed_line(diff_of(path, "-U0"), [&](std::string_view line) {
-      const bool blank = line.find_first_not_of(" \t\r", 1) == std::string_view::npos;
-      if (!blank && found_.lines.size() <= test_lines_bytes_max) found_.lines += preview(line, 200) + "\n";
+    const std::string diff = diff_of(path, "-U0");
+    const auto keep = [&](char sign, const std::vector<std::string_view>& lines) {
+      for (const std::string_view line : lines) {
+        const bool blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
+        if (!blank && found_.lines.size() <= test_lines_bytes_max) found_.lines += sign + preview(line, 200) + "\n";
+      }
+    };
+    each_hunk(diff, [&](const Hunk& hunk) {
+      keep('-', hunk.removed);
+      keep('+', hunk.added);
     });
   }
 
@@ -220,9 +137,11 @@ class Comparison {
         {"--name-only", "-z", "-G[Ss]kip|xfail|xit\\(|xdescribe|[Ii]gnore|Disabled|[Aa]ssum|todo|expectedFailure"}));
     for (const std::string& path : split_at_nul(sources)) {
       if (is_test_path(path) || is_test_configuration(path) || is_document(path)) continue;
-      std::int64_t gained = 0;
-      each_changed_line(diff_of(path, "-U0"), [&](std::string_view line) {
-        if (evidence::completion::skips_tests(line.substr(1))) gained += line[0] == '+' ? 1 : -1;
+      std::ptrdiff_t gained = 0;
+      const std::string diff = diff_of(path, "-U0");
+      each_hunk(diff, [&](const Hunk& hunk) {
+        gained += std::ranges::count_if(hunk.added, evidence::completion::skips_tests) -
+                  std::ranges::count_if(hunk.removed, evidence::completion::skips_tests);
       });
       if (gained > 0) found_.skips.push_back(path);
     }
