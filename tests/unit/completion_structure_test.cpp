@@ -422,7 +422,13 @@ TEST(Structure, NamesThatSkipTestsAreToldFromOthers) {
   for (const char* line :
        {"    import pytest; pytest.skip(\"later\")", "raise unittest.SkipTest('x')", "\tt.Skip()", "xit('adds')"})
     EXPECT_TRUE(skips_tests(line)) << line;
-  for (const char* line : {"items.skip(3)", "std::exit(0)", "list.stream().skip(1)", "first.Skip(2)"})
+  for (const char* line : {"raise SkipTest", "class Later(unittest.SkipTest):", "@pytest.mark.skipif(True)",
+                           "    return pytest.skip", "#[ignore = \"slow\"]", "Assumptions.assumeThat(x)"})
+    EXPECT_TRUE(skips_tests(line)) << line;
+  for (const char* line : {"items.skip(3)", "std::exit(0)", "list.stream().skip(1)", "first.Skip(2)",
+                           "class SkipTestError(Exception):", "raise SkipTestError()",
+                           "class SkipTest(Exception):", "def skipTest(self):", "#define GTEST_SKIP()", "@IgnoreCase",
+                           "// Assumptions. The list is sorted."})
     EXPECT_FALSE(skips_tests(line)) << line;
 }
 
