@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import unittest.mock
 import uuid
+import zlib
 from typing import Optional
 
 from support import BUILD, ROOT, DaemonCase, main
@@ -356,7 +357,8 @@ class Changes(EvidenceCase):
 
     def test_what_the_repository_hides_from_git(self) -> None:
         changed, git = self.folder / "test_adder.py", lambda *words: subprocess.run(["git", *words], cwd=self.folder, check=True)
-        weaker = TESTS.replace("add(1, 2), 3", "add(1, 2), 9 - 6")
+        weaker, inner = TESTS.replace("add(1, 2), 3", "add(1, 2), 9 - 6"), self.folder / "more/test_inner.py"
+        inner.parent.mkdir()
 
         def by_filter() -> None:
             git("config", "filter.hide.clean", "git cat-file blob HEAD:test_adder.py")
@@ -397,14 +399,90 @@ class Changes(EvidenceCase):
         def by_new_file() -> None:
             (self.folder / "GNUmakefile").write_text("all:\n")
 
-        for hide in (by_filter, by_times, by_flag, by_exclusion, by_setting, by_hook, by_attribute, by_new_file):
+        def by_object() -> None:
+            self.forge("HEAD:test_adder.py", "blob", weaker.encode())
+            changed.write_text(weaker)
+
+        def by_object_that_differs() -> None:
+            self.forge("HEAD:test_adder.py", "blob", weaker.encode())
+            changed.write_text(weaker + "\n    def test_more(self):\n        self.assertEqual(add(2, 2), 4)\n")
+
+        def by_object_that_skips() -> None:
+            skip = GOOD.replace("    return", "    import unittest\n    raise unittest.SkipTest\n    return")
+            self.forge("HEAD:adder.py", "blob", skip.encode())
+            (self.folder / "adder.py").write_text(GOOD + "\n")
+
+        def by_folder() -> None:
+            inner.write_text(weaker)
+            old, new = (bytes.fromhex(number) for number in (self.git("rev-parse", "HEAD:more/test_inner.py"), self.git("hash-object", "-w", str(inner))))
+            tree = subprocess.run(["git", "cat-file", "tree", "HEAD:more"], cwd=self.folder, check=True, capture_output=True).stdout
+            self.forge("HEAD:more", "tree", tree.replace(old, new))
+
+        def by_commit() -> None:
+            before = self.git("rev-parse", "HEAD")
+            changed.write_text(weaker)
+            self.commit("weaker")
+            later = subprocess.run(["git", "cat-file", "commit", "HEAD"], cwd=self.folder, check=True, capture_output=True).stdout
+            self.forge(before, "commit", later)
+
+        for hide in (by_filter, by_times, by_flag, by_exclusion, by_setting, by_hook, by_attribute, by_new_file, by_object,
+                     by_object_that_differs, by_object_that_skips, by_folder, by_commit):
             with self.subTest(hide=hide.__name__):
+                inner.write_text(TESTS)
+                self.commit("a folder")
                 self.open(task=hide.__name__)
                 hide()
                 status, _, said = self.exec(*UNITTEST, task=hide.__name__)
                 self.assertEqual((status, "changed within the task" in said), (1, True), said)
                 shutil.rmtree(self.folder / ".git")
                 self.start()
+
+    def git(self, *words: str) -> str:
+        return subprocess.run(["git", *words], cwd=self.folder, check=True, capture_output=True, text=True).stdout.strip()
+
+    def forge(self, name: str, kind: str, content: bytes) -> None:
+        """Overwrites an object of the repository with other content under the same id."""
+        number = self.git("rev-parse", name)
+        path = self.folder / ".git/objects" / number[:2] / number[2:]
+        path.chmod(0o644)
+        path.write_bytes(zlib.compress(b"%s %d\0" % (kind.encode(), len(content)) + content))
+
+    def amend(self, *words: str) -> None:
+        """Rewrites the last commit, so that the repository forgets it."""
+        self.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--amend", *words)
+        self.git("reflog", "expire", "--expire=now", "--all")
+        self.git("gc", "-q", "--prune=now")
+
+    def test_a_repository_with_the_ids_of_sha256(self) -> None:
+        shutil.rmtree(self.folder / ".git")
+        self.git("init", "-q", "--object-format=sha256")
+        self.commit("start")
+        self.open()
+        (self.folder / "adder.py").write_text(GOOD + "\n")
+        self.assert_strong()
+        (self.folder / "test_adder.py").write_text(TESTS.replace("add(1, 2), 3", "add(1, 2), add(1, 2)"))
+        self.assert_refused()
+        self.forge("HEAD:test_adder.py", "blob", (self.folder / "test_adder.py").read_bytes())
+        self.assert_refused()
+
+    def test_a_commit_that_was_rewritten_with_the_same_files(self) -> None:
+        self.open()
+        self.amend("-m", "a better message")
+        (self.folder / "adder.py").write_text(GOOD + "\n")
+        self.commit("more")
+        self.assert_strong()
+        (self.folder / "test_adder.py").write_text(TESTS.replace("add(1, 2), 3", "add(1, 2), add(1, 2)"))
+        self.assert_refused()
+
+    def test_a_commit_that_was_removed_is_named_with_the_next_step(self) -> None:
+        self.open()
+        opened = self.git("rev-parse", "HEAD")
+        (self.folder / "adder.py").write_text(GOOD + "\n")
+        self.amend("-a", "-m", "all in one")
+        status, _, said = self.exec(*UNITTEST)
+        self.assertEqual(status, 1, said)
+        self.assertIn(f"commit {opened[:12]}, at which the task was opened, is no longer in the repository", said)
+        self.assertIn("open a new task", said)
 
     def test_a_command_that_was_recorded_for_no_task_or_a_later_one(self) -> None:
         self.open()

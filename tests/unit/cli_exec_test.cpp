@@ -11,9 +11,11 @@
 #include <fstream>
 
 #include "cli/exec/child_command.hpp"
+#include "cli/exec/git.hpp"
 #include "cli/exec/scrub.hpp"
 #include "cli/exec/test_paths.hpp"
 #include "cli/exec/tree_digest.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -223,6 +225,15 @@ TEST_F(TreeTest, TheCommitIsNamed) {
   EXPECT_EQ(digest.size(),
             std::string("git:").size() + 40 + std::string(" v3 root:0123456789abcdef sha256:").size() + 64)
       << digest;
+}
+
+TEST(Git, AFifoAmongTheSettingsDoesNotBlock) {
+  const test::TemporaryFolder folder;
+  ASSERT_TRUE(git_output("/", {"init", "-q", folder.path()}));
+  ASSERT_TRUE(git_output(folder.path(), {"rev-parse", "--show-toplevel"}));
+  ASSERT_EQ(::mkfifo((folder.path() + "/settings").c_str(), 0600), 0);
+  ASSERT_TRUE(git_output(folder.path(), {"config", "include.path", "../settings"}));
+  EXPECT_FALSE(git_output(folder.path(), {"rev-parse", "--show-toplevel"}, {}, std::chrono::milliseconds(20)));
 }
 
 TEST(TestPaths, NamesOfTestsByTheConventionsOfRunners) {

@@ -1,5 +1,7 @@
 #include "cli/exec/test_changes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -9,6 +11,7 @@
 #include "base/text.hpp"
 #include "cli/exec/changed_lines.hpp"
 #include "cli/exec/test_paths.hpp"
+#include "cli/exec/tree_digest.hpp"
 #include "evidence/completion/diff.hpp"
 
 namespace muniment::cli {
@@ -22,23 +25,31 @@ bool is_of_package(const std::string& path) {
   return false;
 }
 
+// "0123456789ab", as people name a commit.
+std::string shown(const std::string& commit) { return commit.substr(0, 12); }
+
 class Comparison {
  public:
-  Comparison(const std::string& folder, const TaskBase& base)
-      : base_(base), commit_(base.commit), view_(folder, base.commit) {}
+  Comparison(const TaskBase& base, const CommitView& view) : base_(base), view_(view) {}
 
   TestChanges compare() {
-    if (!view_.made() && commit_ == "HEAD") return {};
-    if (view_.made()) {
-      const std::vector<std::string> words = split_at_nul(git(with_diff({"--name-status", "-z"})));
-      for (std::size_t i = 0; i + 1 < words.size(); i += 2) add_changed(words[i + 1]);
+    if (view_.top().empty() || (!view_.made() && base_.commit == "HEAD")) return {};
+    if (!view_.made()) {
+      add_reason(
+          fmt::format("commit {}, at which the task was opened, is no longer in the repository, so that they cannot "
+                      "be compared: fetch or restore it, or open a new task",
+                      shown(base_.commit)));
+    } else if (!view_.authentic()) {
+      add_reason(forged("the commit " + shown(view_.commit())));
+    } else {
+      add_changed_files();
       for (const std::string& path :
            split_at_nul(git({"ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"})))
         add_new(path);
       add_ignored();
       add_skips();
+      if (failed_) add_reason(fmt::format("git cannot compare with the commit {}", shown(view_.commit())));
     }
-    if (!view_.made() || failed_) found_.paths.push_back("(git cannot compare with " + commit_ + ")");
     for (std::vector<std::string>* const list : {&found_.paths, &found_.skips}) {
       std::ranges::sort(*list);
       if (list->size() > changed_tests_max) list->resize(changed_tests_max);
@@ -48,6 +59,29 @@ class Comparison {
   }
 
  private:
+  static std::string forged(const std::string& what) {
+    return fmt::format("the repository has other bytes for {} than the id states: restore its objects", what);
+  }
+
+  // A reason why nothing can be compared takes the place of the names.
+  void add_reason(const std::string& reason) { found_.paths.push_back("(" + reason + ")"); }
+
+  void add_changed_files() {
+    // ":MODE MODE ID ID STATUS" before each path
+    const std::vector<std::string> words = split_at_nul(git(with_diff({"--raw", "--no-abbrev", "-z"})));
+    std::vector<std::string> paths, ids;
+    for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+      const std::string& about = words[i];
+      if (!about.starts_with(":10") && !about.starts_with(":12")) continue;  // a submodule
+      paths.push_back(words[i + 1]);
+      ids.push_back(about.substr(15, about.find(' ', 15) - 15));
+    }
+    const std::string fault = view_.each_blob(ids, [](std::size_t, std::string_view) {});
+    if (!fault.empty())
+      add_reason(forged(paths[static_cast<std::size_t>(std::ranges::find(ids, fault) - ids.begin())]));
+    for (const std::string& path : paths) add_changed(path);
+  }
+
   // A question that git does not answer must not look like a tree without changes.
   std::string git(std::vector<std::string> words) const {
     auto output = view_.git(std::move(words));
@@ -58,7 +92,7 @@ class Comparison {
   std::vector<std::string> with_diff(std::vector<std::string> words) const {
     words.insert(words.begin(), {"diff", "--text", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-color",
                                  "--ignore-submodules=dirty"});
-    words.push_back(commit_);
+    words.push_back(view_.commit());
     return words;
   }
 
@@ -111,7 +145,7 @@ class Comparison {
   }
 
   bool test_only_gained(const std::string& path) const {
-    const auto old_text = view_.git({"cat-file", "blob", commit_ + ":" + path});
+    const auto old_text = view_.git({"cat-file", "blob", view_.commit() + ":" + path});
     return old_text && evidence::completion::only_adds_tests(diff_of(path, "-U8"), *old_text);
   }
 
@@ -155,8 +189,7 @@ class Comparison {
   }
 
   const TaskBase& base_;
-  const std::string& commit_;
-  const CommitView view_;
+  const CommitView& view_;
   mutable bool failed_ = false;
   std::vector<std::string> new_sources_;
   TestChanges found_;
@@ -165,8 +198,12 @@ class Comparison {
 }  // namespace
 
 TestChanges test_changes(const std::string& folder, const TaskBase& base) {
-  if (!git_output(folder, {"rev-parse", "--git-dir"})) return {};
-  return Comparison(folder, base).compare();
+  const CommitView view(folder, base.commit);
+  // A commit that was rewritten and removed is replaced by one with the same files.
+  const auto same = view.made() ? std::nullopt : commit_with_digest(folder, base.tree_digest);
+  if (!same) return Comparison(base, view).compare();
+  const CommitView other(folder, *same);
+  return Comparison(base, other).compare();
 }
 
 }  // namespace muniment::cli
