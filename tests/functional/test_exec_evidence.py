@@ -528,6 +528,48 @@ class Changes(EvidenceCase):
                     self.assertEqual(self.exec(*UNITTEST)[0], 0)
                 (self.folder / name).write_text("first: line\nsecond: line\n")
 
+    def test_a_test_within_a_program_of_rust_counts_as_one(self) -> None:
+        program = """/// ```
+/// assert_eq!(adder::add(1, 2), 3);
+/// ```
+pub fn add(a: i32, b: i32) -> i32 {
+    a + b
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn adds() {
+        assert_eq!(super::add(1, 2), 3);
+    }
+}
+"""
+        path = self.folder / "adder.rs"
+        path.write_text(program)
+        self.commit("a program of Rust")
+        self.open()
+        for old, new in (("/// assert_eq!(adder::add(1, 2), 3);", "/// assert!(true);"), ("super::add(1, 2), 3", "3, 3"), ("mod tests", "mod no_tests")):
+            with self.subTest(new):
+                path.write_text(program.replace(old, new))
+                self.assert_refused()
+        path.write_text(program.replace("a + b", "b + a") + "\n#[cfg(test)]\nmod more {\n    #[test]\n    fn zero() {\n    }\n}\n")
+        self.assert_strong()
+        path.unlink()
+        self.assert_refused()
+
+    def test_a_new_file_that_decides_how_other_tests_run(self) -> None:
+        self.open()
+        for name, text in (("add_test.go", "package adder\n\nfunc TestMain(m *testing.M) {\n}\n"), ("more/__init__.py", "def load_tests(*_):\n    pass\n"),
+                           ("more/conftest.py", "")):
+            with self.subTest(name):
+                path = self.folder / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
+                self.assert_refused()
+                path.unlink()
+        (self.folder / "add_test.go").write_text("package adder\n\nfunc TestAdd(t *testing.T) {\n}\n")
+        self.assert_strong()
+
     def test_new_settings_of_a_runner_count_as_tests(self) -> None:
         self.open()
         for name in (".npmrc", ".cargo/config.toml", ".proverc", "rules.mk"):

@@ -12,10 +12,14 @@
 #include "cli/exec/changed_lines.hpp"
 #include "cli/exec/test_paths.hpp"
 #include "cli/exec/tree_digest.hpp"
-#include "evidence/completion/diff.hpp"
+#include "evidence/completion/changes/diff.hpp"
+#include "evidence/completion/changes/rust_tests.hpp"
 
 namespace muniment::cli {
 namespace {
+
+constexpr std::size_t program_bytes_max = 16 * 1024 * 1024;  // of a program that is searched for tests
+constexpr const char* whole_file = "-U100000000";            // lines of context
 
 // Returns whether an installed package has the file.
 bool is_of_package(const std::string& path) {
@@ -113,8 +117,8 @@ class Comparison {
   void add_changed(const std::string& path) {
     const bool configures =
         is_test_configuration(path) || (may_configure_tests(path) && diff_configures_tests(diff_of(path, "-U0"), path));
-    const bool test = is_test_path(path);
-    if (!configures && test && test_only_gained(path)) return;
+    const bool test = is_test_path(path) || (path.ends_with(".rs") && changes_inner_tests(path));
+    if (!configures && is_test_path(path) && test_only_gained(path)) return;
     if (configures || test) {
       found_.paths.push_back(path);
       keep_lines(path);
@@ -125,12 +129,23 @@ class Comparison {
   void add_new(const std::string& path) {
     const std::string place = view_.top() + "/" + path;
     if (base_.opened_at && !base_.is_newer(place)) return;
-    if (is_test_configuration(path) || (may_configure_tests(path) && new_file_configures_tests(place))) {
+    if (is_test_configuration(path) || governs_tests(place) ||
+        (may_configure_tests(path) && new_file_configures_tests(place))) {
       found_.paths.push_back(path);
     } else if (!is_test_path(path) && !is_document(path)) {
       if (new_sources_.size() == skip_files_max) found_.skips.push_back("(more new files than are searched)");
       if (new_sources_.size() <= skip_files_max) new_sources_.push_back(path);
     }
+  }
+
+  // Returns whether a new file decides how the tests of other files run.
+  static bool governs_tests(const std::string& place) {
+    const std::string_view hook = place.ends_with("_test.go")       ? "\nfunc TestMain("
+                                  : place.ends_with("/__init__.py") ? "load_tests"
+                                                                    : "";
+    if (hook.empty()) return false;
+    const auto text = read_file(place, skip_file_bytes_max);
+    return !text || ("\n" + *text).find(hook) != std::string::npos;
   }
 
   static bool new_file_configures_tests(const std::string& place) {
@@ -144,9 +159,15 @@ class Comparison {
     return diff_configures_tests(diff, place);
   }
 
+  std::string old_text(const std::string& path) const { return git({"cat-file", "blob", view_.commit() + ":" + path}); }
+
   bool test_only_gained(const std::string& path) const {
-    const auto old_text = view_.git({"cat-file", "blob", view_.commit() + ":" + path});
-    return old_text && evidence::completion::only_adds_tests(diff_of(path, "-U8"), *old_text);
+    return evidence::completion::only_adds_tests(diff_of(path, "-U8"), old_text(path));
+  }
+
+  bool changes_inner_tests(const std::string& path) const {
+    const auto text = read_file(view_.top() + "/" + path, program_bytes_max);
+    return evidence::completion::changes_rust_tests(diff_of(path, whole_file), old_text(path), text.ok() ? *text : "");
   }
 
   void keep_lines(const std::string& path) {

@@ -1,5 +1,5 @@
 // Recognises weakened and added tests in the lines of a unified diff.
-#include "evidence/completion/diff.hpp"
+#include "evidence/completion/changes/diff.hpp"
 
 #include <algorithm>
 #include <array>
