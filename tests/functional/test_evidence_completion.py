@@ -329,6 +329,14 @@ class Enforcer(EvidenceCase):
         [mine] = self.call("task.list", run_id=self.run_id, task_id=self.todo.task_id)["tasks"]
         self.assertEqual(mine["tree_digest"], tree_digest(self.base))
 
+    def test_a_fifo_among_the_settings_of_git_does_not_block(self) -> None:
+        subprocess.run(["git", "init", "-q"], cwd=self.base, check=True)
+        self.assertIsNotNone(tree_digest(self.base))
+        os.mkfifo(self.base / "settings")
+        subprocess.run(["git", "config", "include.path", "../settings"], cwd=self.base, check=True)
+        with mock.patch("muniment.evidence.tree.GIT_PATIENCE_S", .02):
+            self.assertIsNone(tree_digest(self.base))
+
     def test_another_object_gets_its_tasks_id(self) -> None:
         class Own:
             content, task_id = LOGIN, None

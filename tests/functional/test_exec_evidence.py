@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import unittest.mock
 import uuid
+import zlib
 from typing import Optional
 
 from support import BUILD, ROOT, DaemonCase, main
@@ -356,7 +357,8 @@ class Changes(EvidenceCase):
 
     def test_what_the_repository_hides_from_git(self) -> None:
         changed, git = self.folder / "test_adder.py", lambda *words: subprocess.run(["git", *words], cwd=self.folder, check=True)
-        weaker = TESTS.replace("add(1, 2), 3", "add(1, 2), 9 - 6")
+        weaker, inner = TESTS.replace("add(1, 2), 3", "add(1, 2), 9 - 6"), self.folder / "more/test_inner.py"
+        inner.parent.mkdir()
 
         def by_filter() -> None:
             git("config", "filter.hide.clean", "git cat-file blob HEAD:test_adder.py")
@@ -397,14 +399,90 @@ class Changes(EvidenceCase):
         def by_new_file() -> None:
             (self.folder / "GNUmakefile").write_text("all:\n")
 
-        for hide in (by_filter, by_times, by_flag, by_exclusion, by_setting, by_hook, by_attribute, by_new_file):
+        def by_object() -> None:
+            self.forge("HEAD:test_adder.py", "blob", weaker.encode())
+            changed.write_text(weaker)
+
+        def by_object_that_differs() -> None:
+            self.forge("HEAD:test_adder.py", "blob", weaker.encode())
+            changed.write_text(weaker + "\n    def test_more(self):\n        self.assertEqual(add(2, 2), 4)\n")
+
+        def by_object_that_skips() -> None:
+            skip = GOOD.replace("    return", "    import unittest\n    raise unittest.SkipTest\n    return")
+            self.forge("HEAD:adder.py", "blob", skip.encode())
+            (self.folder / "adder.py").write_text(GOOD + "\n")
+
+        def by_folder() -> None:
+            inner.write_text(weaker)
+            old, new = (bytes.fromhex(number) for number in (self.git("rev-parse", "HEAD:more/test_inner.py"), self.git("hash-object", "-w", str(inner))))
+            tree = subprocess.run(["git", "cat-file", "tree", "HEAD:more"], cwd=self.folder, check=True, capture_output=True).stdout
+            self.forge("HEAD:more", "tree", tree.replace(old, new))
+
+        def by_commit() -> None:
+            before = self.git("rev-parse", "HEAD")
+            changed.write_text(weaker)
+            self.commit("weaker")
+            later = subprocess.run(["git", "cat-file", "commit", "HEAD"], cwd=self.folder, check=True, capture_output=True).stdout
+            self.forge(before, "commit", later)
+
+        for hide in (by_filter, by_times, by_flag, by_exclusion, by_setting, by_hook, by_attribute, by_new_file, by_object,
+                     by_object_that_differs, by_object_that_skips, by_folder, by_commit):
             with self.subTest(hide=hide.__name__):
+                inner.write_text(TESTS)
+                self.commit("a folder")
                 self.open(task=hide.__name__)
                 hide()
                 status, _, said = self.exec(*UNITTEST, task=hide.__name__)
                 self.assertEqual((status, "changed within the task" in said), (1, True), said)
                 shutil.rmtree(self.folder / ".git")
                 self.start()
+
+    def git(self, *words: str) -> str:
+        return subprocess.run(["git", *words], cwd=self.folder, check=True, capture_output=True, text=True).stdout.strip()
+
+    def forge(self, name: str, kind: str, content: bytes) -> None:
+        """Overwrites an object of the repository with other content under the same id."""
+        number = self.git("rev-parse", name)
+        path = self.folder / ".git/objects" / number[:2] / number[2:]
+        path.chmod(0o644)
+        path.write_bytes(zlib.compress(b"%s %d\0" % (kind.encode(), len(content)) + content))
+
+    def amend(self, *words: str) -> None:
+        """Rewrites the last commit, so that the repository forgets it."""
+        self.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--amend", *words)
+        self.git("reflog", "expire", "--expire=now", "--all")
+        self.git("gc", "-q", "--prune=now")
+
+    def test_a_repository_with_the_ids_of_sha256(self) -> None:
+        shutil.rmtree(self.folder / ".git")
+        self.git("init", "-q", "--object-format=sha256")
+        self.commit("start")
+        self.open()
+        (self.folder / "adder.py").write_text(GOOD + "\n")
+        self.assert_strong()
+        (self.folder / "test_adder.py").write_text(TESTS.replace("add(1, 2), 3", "add(1, 2), add(1, 2)"))
+        self.assert_refused()
+        self.forge("HEAD:test_adder.py", "blob", (self.folder / "test_adder.py").read_bytes())
+        self.assert_refused()
+
+    def test_a_commit_that_was_rewritten_with_the_same_files(self) -> None:
+        self.open()
+        self.amend("-m", "a better message")
+        (self.folder / "adder.py").write_text(GOOD + "\n")
+        self.commit("more")
+        self.assert_strong()
+        (self.folder / "test_adder.py").write_text(TESTS.replace("add(1, 2), 3", "add(1, 2), add(1, 2)"))
+        self.assert_refused()
+
+    def test_a_commit_that_was_removed_is_named_with_the_next_step(self) -> None:
+        self.open()
+        opened = self.git("rev-parse", "HEAD")
+        (self.folder / "adder.py").write_text(GOOD + "\n")
+        self.amend("-a", "-m", "all in one")
+        status, _, said = self.exec(*UNITTEST)
+        self.assertEqual(status, 1, said)
+        self.assertIn(f"commit {opened[:12]}, at which the task was opened, is no longer in the repository", said)
+        self.assertIn("open a new task", said)
 
     def test_a_command_that_was_recorded_for_no_task_or_a_later_one(self) -> None:
         self.open()
@@ -449,6 +527,72 @@ class Changes(EvidenceCase):
                 else:
                     self.assertEqual(self.exec(*UNITTEST)[0], 0)
                 (self.folder / name).write_text("first: line\nsecond: line\n")
+
+    def test_a_test_within_a_program_of_rust_counts_as_one(self) -> None:
+        program = """/// ```
+/// assert_eq!(adder::add(1, 2), 3);
+/// ```
+pub fn add(a: i32, b: i32) -> i32 {
+    a + b
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn adds() {
+        assert_eq!(super::add(1, 2), 3);
+    }
+}
+"""
+        path = self.folder / "adder.rs"
+        path.write_text(program)
+        self.commit("a program of Rust")
+        self.open()
+        for old, new in (("/// assert_eq!(adder::add(1, 2), 3);", "/// assert!(true);"), ("super::add(1, 2), 3", "3, 3"), ("mod tests", "mod no_tests")):
+            with self.subTest(new):
+                path.write_text(program.replace(old, new))
+                self.assert_refused()
+        path.write_text(program.replace("a + b", "b + a") + "\n#[cfg(test)]\nmod more {\n    #[test]\n    fn zero() {\n    }\n}\n")
+        self.assert_strong()
+        path.unlink()
+        self.assert_refused()
+
+    def test_a_new_file_that_decides_how_other_tests_run(self) -> None:
+        self.open()
+        for name, text in (("add_test.go", "package adder\n\nfunc TestMain(m *testing.M) {\n}\n"), ("more/__init__.py", "def load_tests(*_):\n    pass\n"),
+                           ("more/conftest.py", "")):
+            with self.subTest(name):
+                path = self.folder / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
+                self.assert_refused()
+                path.unlink()
+        (self.folder / "add_test.go").write_text("package adder\n\nfunc TestAdd(t *testing.T) {\n}\n")
+        self.assert_strong()
+
+    def test_new_settings_of_a_runner_count_as_tests(self) -> None:
+        self.open()
+        for name in (".npmrc", ".cargo/config.toml", ".proverc", "rules.mk"):
+            with self.subTest(name):
+                path = self.folder / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_text("first = line\n")
+                self.assert_refused()
+                path.unlink()
+        self.assert_strong()
+
+    def test_a_version_in_a_file_of_one_line_is_no_change_of_tests(self) -> None:
+        package = '{"name": "adder", "version": "1.0.0", "scripts": {"test": "python3 -m unittest"}}\n'
+        (self.folder / "package.json").write_text(package)
+        self.commit("a package")
+        self.open()
+        (self.folder / "package.json").write_text(package.replace("1.0.0", "1.1.0"))
+        self.assert_strong()
+
+    def test_an_error_that_is_named_like_a_skip_skips_nothing(self) -> None:
+        self.open()
+        (self.folder / "adder.py").write_text(GOOD + "\n\nclass SkipTestError(Exception):\n    pass\n")
+        self.assert_strong()
 
 
 class Example(DaemonCase):

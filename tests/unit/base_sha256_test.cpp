@@ -6,6 +6,8 @@
 
 #include <set>
 
+#include "base/crypto/git_object.hpp"
+
 namespace muniment {
 namespace {
 
@@ -66,6 +68,12 @@ TEST(Hex, RoundTripsAndRefusesWhatIsNotHex) {
   EXPECT_EQ(from_hex("007fFF"), bytes);
   EXPECT_EQ(from_hex("0"), std::nullopt);
   EXPECT_EQ(from_hex("0g"), std::nullopt);
+}
+
+TEST(GitObject, IdsAreThoseOfGit) {
+  EXPECT_EQ(git_object_id("blob", "", git_sha1_digits), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+  EXPECT_EQ(git_object_id("tree", "", git_sha1_digits), "4b825dc642cb6eb9a060e54bf8d69288fbee4904");
+  EXPECT_EQ(git_object_id("blob", "", 64), "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813");
 }
 
 TEST(Hex, AHashIsSixtyFourLowerCaseDigits) {

@@ -6,12 +6,16 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "cli/exec/child_command.hpp"
+#include "cli/exec/git.hpp"
 #include "cli/exec/scrub.hpp"
+#include "cli/exec/test_paths.hpp"
 #include "cli/exec/tree_digest.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -221,6 +225,56 @@ TEST_F(TreeTest, TheCommitIsNamed) {
   EXPECT_EQ(digest.size(),
             std::string("git:").size() + 40 + std::string(" v3 root:0123456789abcdef sha256:").size() + 64)
       << digest;
+}
+
+TEST(Git, AFifoAmongTheSettingsDoesNotBlock) {
+  const test::TemporaryFolder folder;
+  ASSERT_TRUE(git_output("/", {"init", "-q", folder.path()}));
+  ASSERT_TRUE(git_output(folder.path(), {"rev-parse", "--show-toplevel"}));
+  ASSERT_EQ(::mkfifo((folder.path() + "/settings").c_str(), 0600), 0);
+  ASSERT_TRUE(git_output(folder.path(), {"config", "include.path", "../settings"}));
+  EXPECT_FALSE(git_output(folder.path(), {"rev-parse", "--show-toplevel"}, {}, std::chrono::milliseconds(20)));
+}
+
+TEST(TestPaths, NamesOfTestsByTheConventionsOfRunners) {
+  for (const char* path :
+       {"t/basic.t", "test-add.js", "src/add-test.js", "lib/add_test.exs", "AddTest.kt", "Add.Tests.cs",
+        "Shop.AddTests.cs", "add_spec.lua", "src/add.test.ts", "tests.py", "a/tests/data.json"})
+    EXPECT_TRUE(is_test_path(path)) << path;
+  for (const char* path : {"latest.py", "src/contest.js", "cmd/test.go", "api/openapi-spec.yaml", "protest.t.py"})
+    EXPECT_FALSE(is_test_path(path)) << path;
+}
+
+TEST(TestPaths, SettingsOfRunnersConfigureTests) {
+  for (const char* path :
+       {".npmrc", "web/.yarnrc.yml", ".cargo/config.toml", "app/.cargo/config", ".proverc", ".rspec", ".mocharc.json",
+        "pytest.toml", ".pytest.toml", "nextest.toml", ".config/nextest.toml", ".mvn/maven.config", ".bazelrc",
+        "Directory.Build.props", "ci.runsettings", "META-INF/services/org.junit.platform.launcher.PostDiscoveryFilter"})
+    EXPECT_TRUE(is_test_configuration(path)) << path;
+  for (const char* path : {".eslintrc.json", ".prettierrc", "src/rc.py", ".cargo/registry/index.json",
+                           ".mvn/wrapper/maven-wrapper.jar", ".gitignore"})
+    EXPECT_FALSE(is_test_configuration(path)) << path;
+  for (const char* path : {"rules.mk", "Makefile.am", "lib/GNUmakefile", "Rakefile", "package.json", "BUILD.bazel"})
+    EXPECT_TRUE(may_configure_tests(path)) << path;
+}
+
+TEST(TestPaths, ANumberOfAVersionConfiguresNoTests) {
+  const auto counts = [](const std::string& removed, const std::string& added, const char* path = "package.json") {
+    return diff_configures_tests(
+        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-" + removed + "\n+" + added + "\n", path);
+  };
+  const std::string line = R"({"name": "x", "version": "1.0.0", "scripts": {"test": "jest"}})";
+  const auto with = [&](const char* from, const char* to) {
+    return std::string(line).replace(line.find(from), std::strlen(from), to);
+  };
+  EXPECT_FALSE(counts(line, with("1.0.0", "1.1.0")));
+  EXPECT_FALSE(counts(line, with("1.0.0", "2.0.0-rc.1")));
+  EXPECT_TRUE(counts(line, with("jest", "jest -t add")));
+  EXPECT_TRUE(counts("fail_under = 90", "fail_under = 10", "setup.cfg"));
+  EXPECT_TRUE(counts("a: 1.0.0\n-b: 2.0.0", "b: 2.0.0\n+a: 1.0.0"));
+  EXPECT_FALSE(counts("VERSION = 1.2.3", "VERSION = 1.2.4", "Makefile"));
+  EXPECT_TRUE(diff_configures_tests("@@ -1,0 +2 @@\n+include more.mk\n", "Makefile"));
+  EXPECT_FALSE(diff_configures_tests("@@ -1,0 +2 @@\n+  \"left-pad\": \"1.0.0\",\n", "package.json"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "completion_fixture.hpp"
+#include "evidence/completion/changes/rust_tests.hpp"
 
 namespace muniment::evidence::completion {
 namespace {
@@ -165,6 +166,19 @@ TEST(CompletionProperty, WhiteSpaceAroundATextDoesNotMakeItBetter) {
     RC_ASSERT(judged(piece_of(padded)).can_complete == judged(piece_of(text)).can_complete);
   }));
 }
+
+void every_line_of_rust_has_a_kind() {
+  const std::vector<std::string> pieces{"#[cfg(test)]", "#[",    "#![",      " {",  "}",  ";",  "\"", "'",
+                                        "'a",           "'\\",   "r#\"",     "\"#", "/*", "*/", "//", "/// ```",
+                                        "\n",           "mod a", "\xC3\xA9", "]"};
+  std::string text;
+  const int count = *rc::gen::inRange(0, 30);
+  for (int i = 0; i < count; ++i) text += *rc::gen::elementOf(pieces);
+  RC_ASSERT(rust_lines(text).size() == static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1);
+  RC_ASSERT(!changes_rust_tests("@@ -1 +1 @@\n", text, text));
+}
+
+TEST(CompletionProperty, EveryLineOfRustHasAKind) { EXPECT_TRUE(rc::check(every_line_of_rust_has_a_kind)); }
 
 }  // namespace
 }  // namespace muniment::evidence::completion

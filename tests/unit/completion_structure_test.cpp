@@ -2,8 +2,9 @@
 
 #include "base/limits.hpp"
 #include "completion_fixture.hpp"
+#include "evidence/completion/changes/diff.hpp"
+#include "evidence/completion/changes/rust_tests.hpp"
 #include "evidence/completion/checks.hpp"
-#include "evidence/completion/diff.hpp"
 #include "evidence/completion/text/summary.hpp"
 
 namespace muniment::evidence::completion {
@@ -418,11 +419,91 @@ TEST(Structure, AnAdditionThatCanWeakenTestsIsAChange) {
   EXPECT_FALSE(only_adds_tests("Binary files a/t and b/t differ\n", ""));
 }
 
+std::string rust_kinds(const std::string& text) {
+  std::string kinds;
+  for (const RustLine line : rust_lines(text)) kinds += "pte"[static_cast<std::size_t>(line)];
+  return kinds;
+}
+
+TEST(RustTests, TheirLinesAreFound) {
+  EXPECT_EQ(rust_kinds("fn a() {}\n// of a\n#[cfg(test)]\nmod tests {\n  fn b() {}\n}\nfn c() {}"), "ptttttp");
+  EXPECT_EQ(rust_kinds("#[cfg(not(test))]\nfn a() {}\n#[cfg(all(test, unix))]\nuse x::{y, z};\nfn b() {}"), "ppttp");
+  EXPECT_EQ(
+      rust_kinds(
+          "#[tokio::test]\nasync fn a() -> [u8; 2] {\n  \"}\"; '}'; r#\"}\"}\"#; /* } */ // }\n  f::<'a>()\n}\nfn b() {}"),
+      "tttttp");
+  EXPECT_EQ(rust_kinds("/// Adds.\n/// ```\n/// assert!(true);\n/// ```\n/// ```text\n/// x\n/// ```\nfn a() {}"),
+            "peeepppp");
+  EXPECT_EQ(rust_kinds("#![cfg(test)]\nfn a() {}"), "tt");
+  EXPECT_EQ(rust_kinds("#[cfg_attr(test, derive(Debug))]\nstruct A {\n}"), "ppp");
+}
+
+// Returns whether the replacement of `from` by `to` changes the tests of the program.
+bool changes_tests(const std::string& from, const std::string& to, const std::string& program = "") {
+  const std::string text =
+      !program.empty()
+          ? program
+          : "/// Adds.\n/// ```\n/// assert_eq!(add(1, 2), 3);\n/// ```\npub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n\n"
+            "#[cfg(test)]\nmod tests {\n    use super::*;\n\n    #[test]\n    fn adds() {\n"
+            "        assert_eq!(add(1, 2), 3);\n    }\n}\n";
+  const std::size_t begin = text.rfind('\n', text.find(from)) + 1, end = text.find(from) + from.size();
+  const std::string head = text.substr(0, begin), tail = text.substr(end), changed = text.substr(begin, end - begin);
+  const std::string replaced = changed.substr(0, changed.size() - from.size()) + to;
+  std::string diff = "@@ -1,30 +1,30 @@\n";
+  const auto put = [&](char sign, std::string_view lines) {
+    while (!lines.empty()) {
+      const std::string_view line = lines.substr(0, lines.find('\n'));
+      diff += sign + std::string(line) + "\n";
+      lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    }
+  };
+  put(' ', head);
+  if (to.ends_with(from) && to.size() > from.size() && to[to.size() - from.size() - 1] == '\n') {  // added before
+    put('+', replaced.substr(0, replaced.size() - from.size()));
+    put(' ', from + tail.substr(0, tail.find('\n')));
+    put(' ', tail.substr(tail.find('\n') + 1));
+  } else {
+    const std::string rest = tail.substr(0, tail.find('\n'));
+    put('-', changed + rest);
+    put('+', replaced + rest);
+    put(' ', tail.substr(tail.find('\n') + 1));
+  }
+  return changes_rust_tests(diff, text, head + replaced + tail);
+}
+
+TEST(RustTests, AChangedTestWithinAProgramIsAChange) {
+  EXPECT_FALSE(changes_tests("    a + b", "    b + a"));
+  EXPECT_FALSE(changes_tests("/// Adds.", "/// Adds two numbers."));
+  EXPECT_FALSE(changes_tests("pub fn add", "fn zero() {}\npub fn add"));
+  EXPECT_TRUE(changes_tests("    assert_eq!(add(1, 2), 3);", "    assert_eq!(add(1, 2), add(1, 2));"));
+  EXPECT_TRUE(changes_tests("/// assert_eq!(add(1, 2), 3);", "/// assert!(true);"));
+  EXPECT_TRUE(changes_tests("/// ```\n/// assert", "/// ```ignore\n/// assert"));
+  EXPECT_TRUE(changes_tests("/// assert_eq!", "/// return;\n/// assert_eq!"));
+  EXPECT_TRUE(changes_tests("#[cfg(test)]", "#[cfg(any())]\n#[cfg(test)]"));
+  EXPECT_TRUE(changes_tests("#[cfg(test)]", "/*\n#[cfg(test)]"));
+  EXPECT_TRUE(changes_tests("        assert_eq!", "        return;\n        assert_eq!"));
+  EXPECT_TRUE(changes_tests("    #[test]", "    #[ignore]\n    #[test]"));
+}
+
+TEST(RustTests, AnAddedTestWithinAProgramIsAnAddition) {
+  EXPECT_FALSE(changes_tests("    #[test]",
+                             "    #[test]\n    fn zero() {\n        assert_eq!(add(0, 0), 0);\n    }\n\n    #[test]"));
+  EXPECT_FALSE(changes_tests("/// Adds.", "/// ```\n/// assert_eq!(add(0, 0), 0);\n/// ```\n/// Adds."));
+  EXPECT_FALSE(changes_tests("fn b() {}", "#[cfg(test)]\nmod tests {\n    fn setup() {}\n}\nfn b() {}",
+                             "fn a() {}\nfn b() {}\n"));
+}
+
 TEST(Structure, NamesThatSkipTestsAreToldFromOthers) {
   for (const char* line :
        {"    import pytest; pytest.skip(\"later\")", "raise unittest.SkipTest('x')", "\tt.Skip()", "xit('adds')"})
     EXPECT_TRUE(skips_tests(line)) << line;
-  for (const char* line : {"items.skip(3)", "std::exit(0)", "list.stream().skip(1)", "first.Skip(2)"})
+  for (const char* line : {"raise SkipTest", "class Later(unittest.SkipTest):", "@pytest.mark.skipif(True)",
+                           "    return pytest.skip", "#[ignore = \"slow\"]", "Assumptions.assumeThat(x)"})
+    EXPECT_TRUE(skips_tests(line)) << line;
+  for (const char* line : {"items.skip(3)", "std::exit(0)", "list.stream().skip(1)", "first.Skip(2)",
+                           "class SkipTestError(Exception):", "raise SkipTestError()",
+                           "class SkipTest(Exception):", "def skipTest(self):", "#define GTEST_SKIP()", "@IgnoreCase",
+                           "// Assumptions. The list is sorted."})
     EXPECT_FALSE(skips_tests(line)) << line;
 }
 

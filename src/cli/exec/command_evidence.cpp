@@ -75,9 +75,9 @@ Result<TaskBase> base_of_task(Session& session, const std::string& run_id, const
                    session.call("task.list", fmt::format("{{\"run_id\":{},\"task_id\":{}}}", json::quote(run_id),
                                                          json::quote(task_id))));
   for (const json::Value task : answer.result()["tasks"]) {
-    TaskBase base{.opened_at = parse_time(task["opened_at"].string_or(""))};
-    if (std::string commit = commit_of(std::string(task["tree_digest"].string_or(""))); !commit.empty())
-      base.commit = std::move(commit);
+    TaskBase base{.opened_at = parse_time(task["opened_at"].string_or("")),
+                  .tree_digest = std::string(task["tree_digest"].string_or(""))};
+    if (std::string commit = commit_of(base.tree_digest); !commit.empty()) base.commit = std::move(commit);
     return base;
   }
   return Error(Errc::not_found,

@@ -1,132 +1,59 @@
 #include "cli/exec/test_changes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 
 #include "base/files/file.hpp"
 #include "base/text.hpp"
-#include "evidence/completion/diff.hpp"
+#include "cli/exec/changed_lines.hpp"
+#include "cli/exec/test_paths.hpp"
+#include "cli/exec/tree_digest.hpp"
+#include "evidence/completion/changes/diff.hpp"
+#include "evidence/completion/changes/rust_tests.hpp"
 
 namespace muniment::cli {
 namespace {
 
-bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return name.starts_with(word); });
-}
+constexpr std::size_t program_bytes_max = 16 * 1024 * 1024;  // of a program that is searched for tests
+constexpr const char* whole_file = "-U100000000";            // lines of context
 
-bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return name.ends_with(word); });
-}
-
-bool contains_any(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
-}
-
-std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-// The path is a test or configures tests, by the conventions of common test runners.
-bool is_test_path(const std::string& path) {
-  const std::string in_root = "/" + path;
-  const std::string_view name = name_of(path);
-  const std::string_view stem = name.substr(0, name.find('.'));
-  return contains_any(in_root, {"/test/", "/tests/", "/__tests__/", "/spec/", "/testdata/", "/__snapshots__/"}) ||
-         starts_with_any(name, {"test_", "tests."}) || contains_any(name, {".test.", ".spec."}) ||
-         stem.ends_with("_test") || stem.ends_with("_tests") || stem.ends_with("_spec") || stem.ends_with("Test") ||
-         stem.ends_with("Tests");
-}
-
-// Beginnings of the names of files that configure tests.
-constexpr std::array<std::string_view, 21> configuration_names = {".gitattributes",
-                                                                  "conftest.py",
-                                                                  "pytest.ini",
-                                                                  ".pytest.ini",
-                                                                  "pytest.toml",
-                                                                  "tox.ini",
-                                                                  "noxfile.py",
-                                                                  "jest.config.",
-                                                                  "jest.setup.",
-                                                                  "vitest.config.",
-                                                                  "vitest.workspace.",
-                                                                  "karma.conf.",
-                                                                  ".mocharc",
-                                                                  "playwright.config.",
-                                                                  "CTestTestfile.cmake",
-                                                                  "CTestCustom.cmake",
-                                                                  "phpunit.xml",
-                                                                  ".coveragerc",
-                                                                  ".rspec",
-                                                                  "nextest.toml",
-                                                                  "sitecustomize.py"};
-
-bool is_test_configuration(const std::string& path) {
-  return std::ranges::any_of(configuration_names,
-                             [&](std::string_view name) { return name_of(path).starts_with(name); });
-}
-
-// Files that configure more than tests. A change counts if it removes or changes a line, or mentions tests; added
-// lines, such as those of a new source or dependency, do not. Each line of a Makefile can change what a test target
-// does.
-bool may_configure_tests(std::string_view path) {
-  constexpr std::array<std::string_view, 20> names = {
-      "pyproject.toml", "setup.cfg",     "setup.py",         "package.json", "Cargo.toml",
-      "Makefile",       "GNUmakefile",   "makefile",         "pom.xml",      "build.gradle",
-      "CMakeLists.txt", "meson.build",   "build.gradle.kts", "Rakefile",     "mix.exs",
-      "Package.swift",  "composer.json", "deno.json",        "justfile",     "Taskfile.yml"};
-  return std::ranges::find(names, name_of(path)) != names.end();
-}
-
-// Calls `use` with each changed line of the diff, with its sign.
-template <typename Use>
-void each_changed_line(std::string_view diff, Use use) {
-  bool in_hunk = false;
-  while (!diff.empty()) {
-    const std::size_t end = std::min(diff.find('\n'), diff.size());
-    const std::string_view line = diff.substr(0, end);
-    diff.remove_prefix(std::min(end + 1, diff.size()));
-    if (line.starts_with("@@")) in_hunk = true;
-    if (line.starts_with("diff --git ")) in_hunk = false;
-    if (in_hunk && (line.starts_with('+') || line.starts_with('-'))) use(line);
+// Returns whether an installed package has the file.
+bool is_of_package(const std::string& path) {
+  for (const char* folder : {"/site-packages/", "/dist-packages/", "/vendor/"}) {
+    if (("/" + path).find(folder) != std::string::npos) return true;
   }
+  return false;
 }
 
-bool diff_configures_tests(std::string_view diff, std::string_view path) {
-  bool counts = false;
-  const bool any_line = contains_any(name_of(path), {"akefile"});
-  each_changed_line(diff, [&](std::string_view line) {
-    counts = counts || any_line || line[0] == '-' ||
-             contains_any(line, {"test", "jest", "coverage", "addopts", "python_files", "python_classes",
-                                 "python_functions", "norecurse", "collect_ignore", "exclude"});
-  });
-  return counts;
-}
-
-bool is_document(std::string_view path) {
-  return ends_with_any(path,
-                       {".md", ".rst", ".txt", ".adoc", ".html", ".json", ".lock", ".po", ".csv", ".xml", ".svg"});
-}
+// "0123456789ab", as people name a commit.
+std::string shown(const std::string& commit) { return commit.substr(0, 12); }
 
 class Comparison {
  public:
-  Comparison(const std::string& folder, const TaskBase& base)
-      : base_(base), commit_(base.commit), view_(folder, base.commit) {}
+  Comparison(const TaskBase& base, const CommitView& view) : base_(base), view_(view) {}
 
   TestChanges compare() {
-    if (!view_.made() && commit_ == "HEAD") return {};
-    if (view_.made()) {
-      const std::vector<std::string> words = split_at_nul(git(with_diff({"--name-status", "-z"})));
-      for (std::size_t i = 0; i + 1 < words.size(); i += 2) add_changed(words[i + 1]);
+    if (view_.top().empty() || (!view_.made() && base_.commit == "HEAD")) return {};
+    if (!view_.made()) {
+      add_reason(
+          fmt::format("commit {}, at which the task was opened, is no longer in the repository, so that they cannot "
+                      "be compared: fetch or restore it, or open a new task",
+                      shown(base_.commit)));
+    } else if (!view_.authentic()) {
+      add_reason(forged("the commit " + shown(view_.commit())));
+    } else {
+      add_changed_files();
       for (const std::string& path :
            split_at_nul(git({"ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"})))
         add_new(path);
       add_ignored();
       add_skips();
+      if (failed_) add_reason(fmt::format("git cannot compare with the commit {}", shown(view_.commit())));
     }
-    if (!view_.made() || failed_) found_.paths.push_back("(git cannot compare with " + commit_ + ")");
     for (std::vector<std::string>* const list : {&found_.paths, &found_.skips}) {
       std::ranges::sort(*list);
       if (list->size() > changed_tests_max) list->resize(changed_tests_max);
@@ -136,6 +63,29 @@ class Comparison {
   }
 
  private:
+  static std::string forged(const std::string& what) {
+    return fmt::format("the repository has other bytes for {} than the id states: restore its objects", what);
+  }
+
+  // A reason why nothing can be compared takes the place of the names.
+  void add_reason(const std::string& reason) { found_.paths.push_back("(" + reason + ")"); }
+
+  void add_changed_files() {
+    // ":MODE MODE ID ID STATUS" before each path
+    const std::vector<std::string> words = split_at_nul(git(with_diff({"--raw", "--no-abbrev", "-z"})));
+    std::vector<std::string> paths, ids;
+    for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+      const std::string& about = words[i];
+      if (!about.starts_with(":10") && !about.starts_with(":12")) continue;  // a submodule
+      paths.push_back(words[i + 1]);
+      ids.push_back(about.substr(15, about.find(' ', 15) - 15));
+    }
+    const std::string fault = view_.each_blob(ids, [](std::size_t, std::string_view) {});
+    if (!fault.empty())
+      add_reason(forged(paths[static_cast<std::size_t>(std::ranges::find(ids, fault) - ids.begin())]));
+    for (const std::string& path : paths) add_changed(path);
+  }
+
   // A question that git does not answer must not look like a tree without changes.
   std::string git(std::vector<std::string> words) const {
     auto output = view_.git(std::move(words));
@@ -146,7 +96,7 @@ class Comparison {
   std::vector<std::string> with_diff(std::vector<std::string> words) const {
     words.insert(words.begin(), {"diff", "--text", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-color",
                                  "--ignore-submodules=dirty"});
-    words.push_back(commit_);
+    words.push_back(view_.commit());
     return words;
   }
 
@@ -157,20 +107,18 @@ class Comparison {
   }
 
   void add_ignored() {
-    std::vector<std::string> words = {"ls-files", "-z", "--others", "--ignored", "--exclude-per-directory=.gitignore",
-                                      "--"};
-    for (const std::string_view name : configuration_names) words.push_back(":(top,glob)**/" + std::string(name) + "*");
-    for (const std::string& path : split_at_nul(git(std::move(words)))) {
-      if (!contains_any("/" + path, {"/node_modules/", "/site-packages/", "/dist-packages/", "/vendor/"}))
-        add_new(path);
+    for (const std::string& path :
+         split_at_nul(git({"ls-files", "-z", "--others", "--ignored", "--exclude-per-directory=.gitignore", "--",
+                           ":(exclude,glob)**/node_modules/**"}))) {
+      if (is_test_configuration(path) && !is_of_package(path)) add_new(path);
     }
   }
 
   void add_changed(const std::string& path) {
     const bool configures =
         is_test_configuration(path) || (may_configure_tests(path) && diff_configures_tests(diff_of(path, "-U0"), path));
-    const bool test = is_test_path(path);
-    if (!configures && test && test_only_gained(path)) return;
+    const bool test = is_test_path(path) || (path.ends_with(".rs") && changes_inner_tests(path));
+    if (!configures && is_test_path(path) && test_only_gained(path)) return;
     if (configures || test) {
       found_.paths.push_back(path);
       keep_lines(path);
@@ -181,12 +129,23 @@ class Comparison {
   void add_new(const std::string& path) {
     const std::string place = view_.top() + "/" + path;
     if (base_.opened_at && !base_.is_newer(place)) return;
-    if (is_test_configuration(path) || (may_configure_tests(path) && new_file_configures_tests(place))) {
+    if (is_test_configuration(path) || governs_tests(place) ||
+        (may_configure_tests(path) && new_file_configures_tests(place))) {
       found_.paths.push_back(path);
     } else if (!is_test_path(path) && !is_document(path)) {
       if (new_sources_.size() == skip_files_max) found_.skips.push_back("(more new files than are searched)");
       if (new_sources_.size() <= skip_files_max) new_sources_.push_back(path);
     }
+  }
+
+  // Returns whether a new file decides how the tests of other files run.
+  static bool governs_tests(const std::string& place) {
+    const std::string_view hook = place.ends_with("_test.go")       ? "\nfunc TestMain("
+                                  : place.ends_with("/__init__.py") ? "load_tests"
+                                                                    : "";
+    if (hook.empty()) return false;
+    const auto text = read_file(place, skip_file_bytes_max);
+    return !text || ("\n" + *text).find(hook) != std::string::npos;
   }
 
   static bool new_file_configures_tests(const std::string& place) {
@@ -200,17 +159,30 @@ class Comparison {
     return diff_configures_tests(diff, place);
   }
 
+  std::string old_text(const std::string& path) const { return git({"cat-file", "blob", view_.commit() + ":" + path}); }
+
   bool test_only_gained(const std::string& path) const {
-    const auto old_text = view_.git({"cat-file", "blob", commit_ + ":" + path});
-    return old_text && evidence::completion::only_adds_tests(diff_of(path, "-U8"), *old_text);
+    return evidence::completion::only_adds_tests(diff_of(path, "-U8"), old_text(path));
+  }
+
+  bool changes_inner_tests(const std::string& path) const {
+    const auto text = read_file(view_.top() + "/" + path, program_bytes_max);
+    return evidence::completion::changes_rust_tests(diff_of(path, whole_file), old_text(path), text.ok() ? *text : "");
   }
 
   void keep_lines(const std::string& path) {
     if (found_.lines.size() > test_lines_bytes_max) return;
     found_.lines += path + "\n";
-    each_changed_line(diff_of(path, "-U0"), [&](std::string_view line) {
-      const bool blank = line.find_first_not_of(" \t\r", 1) == std::string_view::npos;
-      if (!blank && found_.lines.size() <= test_lines_bytes_max) found_.lines += preview(line, 200) + "\n";
+    const std::string diff = diff_of(path, "-U0");
+    const auto keep = [&](char sign, const std::vector<std::string_view>& lines) {
+      for (const std::string_view line : lines) {
+        const bool blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
+        if (!blank && found_.lines.size() <= test_lines_bytes_max) found_.lines += sign + preview(line, 200) + "\n";
+      }
+    };
+    each_hunk(diff, [&](const Hunk& hunk) {
+      keep('-', hunk.removed);
+      keep('+', hunk.added);
     });
   }
 
@@ -220,9 +192,11 @@ class Comparison {
         {"--name-only", "-z", "-G[Ss]kip|xfail|xit\\(|xdescribe|[Ii]gnore|Disabled|[Aa]ssum|todo|expectedFailure"}));
     for (const std::string& path : split_at_nul(sources)) {
       if (is_test_path(path) || is_test_configuration(path) || is_document(path)) continue;
-      std::int64_t gained = 0;
-      each_changed_line(diff_of(path, "-U0"), [&](std::string_view line) {
-        if (evidence::completion::skips_tests(line.substr(1))) gained += line[0] == '+' ? 1 : -1;
+      std::ptrdiff_t gained = 0;
+      const std::string diff = diff_of(path, "-U0");
+      each_hunk(diff, [&](const Hunk& hunk) {
+        gained += std::ranges::count_if(hunk.added, evidence::completion::skips_tests) -
+                  std::ranges::count_if(hunk.removed, evidence::completion::skips_tests);
       });
       if (gained > 0) found_.skips.push_back(path);
     }
@@ -236,8 +210,7 @@ class Comparison {
   }
 
   const TaskBase& base_;
-  const std::string& commit_;
-  const CommitView view_;
+  const CommitView& view_;
   mutable bool failed_ = false;
   std::vector<std::string> new_sources_;
   TestChanges found_;
@@ -246,8 +219,12 @@ class Comparison {
 }  // namespace
 
 TestChanges test_changes(const std::string& folder, const TaskBase& base) {
-  if (!git_output(folder, {"rev-parse", "--git-dir"})) return {};
-  return Comparison(folder, base).compare();
+  const CommitView view(folder, base.commit);
+  // A commit that was rewritten and removed is replaced by one with the same files.
+  const auto same = view.made() ? std::nullopt : commit_with_digest(folder, base.tree_digest);
+  if (!same) return Comparison(base, view).compare();
+  const CommitView other(folder, *same);
+  return Comparison(base, other).compare();
 }
 
 }  // namespace muniment::cli

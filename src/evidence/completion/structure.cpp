@@ -6,8 +6,8 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "evidence/completion/changes/diff.hpp"
 #include "evidence/completion/checks.hpp"
-#include "evidence/completion/diff.hpp"
 #include "evidence/completion/text/blanks.hpp"
 #include "evidence/completion/text/likeness.hpp"
 #include "evidence/completion/text/words.hpp"

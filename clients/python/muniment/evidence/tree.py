@@ -13,6 +13,7 @@ from ..place import Path
 
 PIECE_BYTES = 1 << 18
 ROOT_DIGITS = 16   # of the hash of the tree's path
+GIT_PATIENCE_S = 30.0   # a FIFO among its settings blocks git
 EVIDENCE_FILE = re.compile(rb"(?:^|/)\.beads/evidence/[^/]*\.json\Z")
 
 
@@ -70,7 +71,7 @@ def _hash_of(path: bytes) -> str:
 def _git(folder: Path, *words: str) -> Optional[bytes]:
     try:
         done = subprocess.run(["git", "-C", os.fspath(pathlib.Path(folder)), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, check=False)
-    except OSError:
+                              stderr=subprocess.DEVNULL, check=False, timeout=GIT_PATIENCE_S)
+    except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None

@@ -53,7 +53,7 @@ std::size_t slots_inside(std::string_view line) {
   if (item != std::string_view::npos && line.substr(item).starts_with("[ ] ")) ++found;  // an unchecked item
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
-    if (c != '{' && c != '<' && c != '[' && c != '(') continue;
+    if (byte_kind(c) != open_byte) continue;
     for (const auto& [open, close] : brackets) {
       if (open[0] != c || !line.substr(i).starts_with(open)) continue;
       const std::string_view window = line.substr(i + open.size(), slot_bytes_max);
@@ -193,24 +193,18 @@ Field field_of(std::string_view line) {
 
 std::size_t blanks_inside(std::string_view line) {
   // Slots need brackets. A blank word is in capitals, or begins with one of four marks.
-  bool bracket = false, mark = false;
-  char before = ' ';
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c >= 'a' && c <= 'z') {
-      before = c;
-      continue;
-    }
-    if (c >= 'A' && c <= 'Z') {
-      mark = mark || i + 1 == line.size() || line[i + 1] < 'a' || line[i + 1] > 'z';
-    } else if (c == '_' || c == '?' || c == '%' || c == '#') {
-      mark = mark || !(is_letter(before) || is_digit(before));
-    } else if (c == '{' || c == '<' || c == '[' || c == '(') {
-      bracket = true;
-    }
-    before = c;
+  unsigned kinds = 0, before = 0;
+  bool word = false;
+  for (const char c : line) {
+    const unsigned kind = byte_kind(c);
+    const bool capital = (before & upper_byte) != 0 && kind != lower_byte;
+    const bool mark = kind == mark_byte && (before & (lower_byte | upper_byte | wide_byte | digit_byte)) == 0;
+    word = word || capital || mark;
+    kinds |= kind;
+    before = kind;
   }
-  return (bracket ? slots_inside(line) : 0) + (mark ? blank_words_inside(line) : 0);
+  word = word || before == upper_byte;
+  return ((kinds & open_byte) != 0 ? slots_inside(line) : 0) + (word ? blank_words_inside(line) : 0);
 }
 
 }  // namespace muniment::evidence::completion

@@ -76,10 +76,10 @@ bool is_absolute(std::string_view number, std::string_view unit) {
 }
 
 std::size_t half_facts_of_number(std::string_view core, std::string_view next) {
-  const std::size_t end = core.find_first_not_of("0123456789.,");
+  const std::size_t end = position_of(core, [](char c) { return !is_digit(c) && c != '.' && c != ','; });
   const std::string_view number = core.substr(0, end);
   if (std::count(number.begin(), number.end(), '.') >= 2 && number.size() >= 5) return 2;  // a version, an address
-  const std::string_view unit = end == std::string_view::npos ? std::string_view() : core.substr(end);
+  const std::string_view unit = core.substr(end);
   if (is_absolute(number, unit)) return 1;
   if (!unit.empty()) return 2;  // 0.31s, 98%, 4/12, 3x
   return (classes_of(lowered(core_of(next).substr(0, word_bytes_max))) & count_noun) != 0 ? 2 : 1;

@@ -2,6 +2,7 @@
 #include "evidence/completion/text/line_kinds.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "evidence/completion/text/facts.hpp"
@@ -26,10 +27,9 @@ bool is_frame(std::string_view line) {
                     line.size() >= rule_characters_min && line[1] == c && line[2] == c && trimmed(line).back() == c;
   if (rule) return true;
   if (c != 'p' && c != 'r' && c != 'c') return false;  // true of most lines
-  for (const std::string_view name : {"platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "collected "}) {
-    if (line.starts_with(name)) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 6> names{
+      "platform ", "plugins:", "rootdir:", "cachedir:", "configfile:", "collected "};
+  return std::ranges::any_of(names, [&](std::string_view name) { return line.starts_with(name); });
 }
 
 // Returns whether the line states the outcome of one test, or one step of a build.
@@ -38,12 +38,14 @@ bool is_status_line(std::string_view line) {
   const std::size_t begin = line.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return false;
   const std::string_view body = line.substr(begin);
-  for (const std::string_view mark :
-       {"ok ", "not ok ", "PASS", "FAIL", "SKIP", "[ ", "--- ", "\xE2\x9C\x93", "\xE2\x9C\x94", "\xE2\x9C\x96"}) {
+  constexpr std::array<std::string_view, 10> beginnings{
+      "ok ", "not ok ", "PASS", "FAIL", "SKIP", "[ ", "--- ", "\xE2\x9C\x93", "\xE2\x9C\x94", "\xE2\x9C\x96"};
+  constexpr std::array<std::string_view, 9> ends{" ok",    " PASSED", " FAILED", " SKIPPED", " Passed",
+                                                 " ERROR", "... ok",  " sec",    "%]"};
+  for (const std::string_view mark : beginnings) {
     if (body[0] == mark[0] && body.starts_with(mark) && body.size() > mark.size() + 2) return true;
   }
-  for (const std::string_view mark :
-       {" ok", " PASSED", " FAILED", " SKIPPED", " Passed", " ERROR", "... ok", " sec", "%]"}) {
+  for (const std::string_view mark : ends) {
     if (line.back() == mark.back() && line.ends_with(mark) && body.size() > mark.size() + 3) return true;
   }
   return false;
@@ -84,8 +86,9 @@ bool names_command(std::string_view line) {
     return (token.size() >= 2 && token[0] == '-' && is_letter(token[1])) || token.find('/') != std::string_view::npos ||
            is_identifier(core_of(token));
   };
-  return is_argument(first) ||
-         (is_argument(second) && first.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos);
+  return is_argument(first) || (is_argument(second) && position_of(first, [](char c) {
+                                                         return byte_kind(c) != lower_byte && c != '-';
+                                                       }) == first.size());
 }
 
 // A command after a prompt: "$ make", "sqlite> SELECT 1;", ">>> f(2)", "shop=# \d orders".

@@ -15,11 +15,16 @@ namespace {
 constexpr std::uint32_t says_nothing = stop_word | work_verb | praise | generic_noun | test_word | result_name |
                                        future | hedge | preposition | negation | pseudo_latin | blank | soft_blank |
                                        runner_name | count_noun | observation | deed | slot_word | weakening;
-// Flags beside a word's classes in the table: the word occurred outside of a frame; in a name.
-constexpr std::uint32_t seen_anywhere = 1U << 31, seen_in_name = 1U << 30;
-// Flags for the places in which the word was counted as naming a different subject.
-constexpr std::uint32_t other_in_test = 1U << 29, other_in_name = 1U << 28, other_in_text = 1U << 27;
-constexpr std::uint32_t seen_bits = seen_anywhere | seen_in_name | other_in_test | other_in_name | other_in_text;
+// A distinct word of the text.
+struct Word {
+  std::uint32_t classes = 0;
+  std::uint8_t seen = 0;    // places in which it occurred outside of a frame
+  std::uint8_t others = 0;  // places in which it was counted as naming a different subject
+  std::uint64_t terms = 0;  // bits: terms of the task that it names
+};
+enum Place : std::uint8_t { anywhere = 1U << 0, in_name = 1U << 1, in_test = 1U << 2, in_text = 1U << 3 };
+static_assert(task_terms_max <= 64);
+
 constexpr std::size_t weakening_reach_words = 4;
 constexpr std::size_t prompts_counted_max = 4;
 constexpr std::size_t commands_counted_max = 2;
@@ -28,7 +33,7 @@ constexpr std::size_t digest_bytes_min = 7;
 // Returns whether the token is the hash of a commit or a checksum, whose letters form no words.
 bool is_digest(std::string_view core) {
   if (core.size() < digest_bytes_min || std::none_of(core.begin(), core.end(), is_digit)) return false;
-  return core.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return position_of(core, [](char c) { return !is_digit(c) && (c < 'a' || c > 'f'); }) == core.size();
 }
 
 // Returns whether the token names a test: "tests/test_slug.py", "TestRetry", "router.spec.ts".
@@ -43,12 +48,10 @@ void take_cover(Profile& profile, const Term& term) {
   if (term.weight > 1) profile.covered_specific += term.weight;
 }
 
-// Runners that also build, install and list, so that their name alone does not imply tests.
-
 class Profiler {
  public:
   Profiler(const TaskTerms& task, Profile& profile, std::size_t bytes)
-      : task_(task), profile_(profile), words_(bytes), tokens_(bytes) {
+      : task_(task), profile_(profile), index_(bytes), tokens_(bytes) {
     profile_.covered.resize(task.terms.size());
     profile_.covered_by_names.resize(task.terms.size());
   }
@@ -63,7 +66,7 @@ class Profiler {
 
  private:
   void read_line(std::string_view line) {
-    if (line.find_first_not_of(" \t\r\v\f") == std::string_view::npos) {
+    if (position_of(line, [](char c) { return !is_blank(c); }) == line.size()) {
       end_sentence();
       return;
     }
@@ -113,20 +116,12 @@ class Profiler {
 
   // The properties of a token, computed once for its use as token and as following token.
   struct Token {
-    explicit Token(std::string_view text) : whole(text), core(core_of(text)) {
-      for (const char c : core) {
-        if (is_digit(c)) {
-          digits = true;
-        } else {
-          number = false;
-          letters = letters || is_letter(c);
-        }
-      }
-      number = number && digits;
-    }
+    explicit Token(std::string_view text) : whole(text), core(core_of(text)), kinds(kinds_in(core)) {}
+    bool has(unsigned kind) const { return (kinds & kind) != 0; }
+    bool letters() const { return has(lower_byte | upper_byte | wide_byte); }
+    bool number() const { return kinds == digit_byte; }  // digits and nothing else
     std::string_view whole, core;
-    bool digits = false, letters = false;
-    bool number = true;  // digits and nothing else
+    std::uint16_t kinds = 0;
   };
 
   static std::string_view next_token(std::string_view& line) {
@@ -141,16 +136,16 @@ class Profiler {
 
   void read_token(const Token& token, const Token& after) {
     const std::string_view core = token.core;
-    const bool digits = token.digits;
+    const bool digits = token.has(digit_byte);
     if (digits) {
       ++profile_.numbers;
-      if (token.number && (after_number_ || after.number)) ++profile_.bare_numbers;
+      if (token.number() && (after_number_ || after.number())) ++profile_.bare_numbers;
     }
     behind_number_ = after_number_;
-    after_number_ = token.number;
+    after_number_ = token.number();
     naming_ = status_;
     in_code_ = false;
-    other_ = test_line_ ? place_of_others(core, false) : 0;
+    other_ = test_line_ ? place_of_others(token, false) : 0;
     // Only the first occurrence of a token counts; a number is identified together with its noun.
     const std::uint64_t identity = digits ? hash_of(core) ^ (hash_of(after.core) * 3) : hash_of(core);
     if (!core.empty() && tokens_.add(identity)) {
@@ -158,33 +153,33 @@ class Profiler {
       const bool identifier = facts.identifier;
       naming_ = status_ || identifier;
       in_code_ = identifier;
-      if (other_ == 0) other_ = place_of_others(core, identifier);
+      if (other_ == 0) other_ = place_of_others(token, identifier);
       if (!is_token_of_task(core)) {
         profile_.half_facts += facts.half_facts;
         if (is_name(core)) ++profile_.half_facts;
       }
       if (status_ && identifier) ++profile_.names_of_tests;
     }
-    if (digits && is_digit(core[0]) && core.find('.') != std::string_view::npos) test_line_ = false;  // after the time
-    if (token.letters && !(digits && is_digest(core)))
+    if (digits && is_digit(core[0]) && token.has(dot_byte)) test_line_ = false;  // after the time
+    if (token.letters() && !(digits && is_digest(core)))
       each_word(token.whole, [&](std::string_view word) { read_word(word); });
     const char last = token.whole.back();
     if (last == '.' || last == '!' || last == '?' || last == ';') end_sentence();
     if (last == '.' || last == '!' || last == '?' || last == ':') {
       sentence_start_ = true;
-    } else if (token.letters || digits) {
+    } else if (token.letters() || digits) {
       sentence_start_ = false;  // marks of a heading or an item do not begin the sentence
     }
   }
 
-  // Returns the kind of place in which words name a different subject. A path names a location and does not count; a
-  // test's name is chosen for its subject.
-  std::uint32_t place_of_others(std::string_view core, bool identifier) const {
-    const bool path = core.find('/') != std::string_view::npos;
-    if ((test_line_ && !path) || (identifier && names_test(core))) return other_in_test;
-    if (!identifier) return path || status_ || typed_ ? 0U : other_in_text;
-    const bool file = core.find('.') != std::string_view::npos && core.find('_') == std::string_view::npos;
-    return path || file || typed_ ? 0U : other_in_name;
+  // Returns the kind of place in which words name a different subject; 0: none. A path names a location and does not
+  // count; a test's name is chosen for its subject.
+  std::uint8_t place_of_others(const Token& token, bool identifier) const {
+    const bool path = token.has(slash_byte);
+    if ((test_line_ && !path) || (identifier && names_test(token.core))) return in_test;
+    if (path || typed_) return 0;
+    if (!identifier) return status_ ? 0 : in_text;
+    return token.has(dot_byte) && token.core.find('_') == std::string_view::npos ? 0 : in_name;  // a file
   }
 
   bool is_token_of_task(std::string_view core) const {
@@ -207,26 +202,23 @@ class Profiler {
     ++profile_.words;
     if (word.size() == 1) ++profile_.single_letters;
     const std::uint64_t hash = hash_of(word);
-    std::uint32_t* known = words_.find(hash);
-    const std::uint32_t classes = known != nullptr ? *known & ~seen_bits : classes_of(word);
-    if (known == nullptr) {
-      words_.insert(hash, classes);
-      known = words_.find(hash);
-      first_time(word, classes);
+    const auto [index, is_new] = index_.insert(hash, static_cast<std::uint32_t>(words_.size()));
+    if (is_new) {
+      words_.push_back({classes_of(word), 0, 0, terms_named(word)});
+      first_time(word, words_.back().classes, task_.words.contains(hash));
     }
+    Word& known = words_[index];
+    const std::uint32_t classes = known.classes;
     if (!frame_) {
-      const std::uint32_t seen = seen_anywhere | (naming_ ? seen_in_name : 0U);
-      if ((*known & seen) != seen) {
-        if ((*known & seen_anywhere) == 0 && word.size() >= 3 && (classes & says_nothing) == 0)
-          ++profile_.subject_words;
-        *known |= seen;
-        cover_word(word);
-      }
+      const auto seen = static_cast<std::uint8_t>(known.seen | anywhere | (naming_ ? in_name : 0));
+      if (known.seen == 0 && word.size() >= 3 && (classes & says_nothing) == 0) ++profile_.subject_words;
+      if (known.seen != seen && known.terms != 0) cover_terms(known.terms);
+      known.seen = seen;
     }
     const bool behind_other = behind_other_;
     behind_other_ = false;
-    if (other_ != 0 && (*known & other_) == 0) count_other(word, *known);
-    if (behind_other && (classes & generic_noun) != 0 && task_.has(word)) ++profile_.others_of_kind;
+    if (other_ != 0 && (known.others & other_) == 0) count_other(word, hash, known);
+    if (behind_other && (classes & generic_noun) != 0 && task_.words.contains(hash)) ++profile_.others_of_kind;
     profile_.classes |= classes;
     if ((classes & stop_word) != 0 && word.size() > 1) ++profile_.stop_words;
     if ((classes & (stop_word | preposition)) == preposition) ++profile_.prepositions;
@@ -236,36 +228,41 @@ class Profiler {
     follow_weakening(word, classes);
   }
 
-  void first_time(std::string_view word, std::uint32_t classes) {
+  void first_time(std::string_view word, std::uint32_t classes, bool of_task) {
     ++profile_.distinct;
     if ((classes & pseudo_latin) != 0) ++profile_.pseudo_latin_distinct;
     if (classes == 0 && !typed_) add_word(profile_.likeness, word);
     if (classes != 0 && word.size() >= judged_word_letters_min) profile_.likeness.letters += word.size();
     const bool symbol = word.starts_with("\xF0\x9F") || word.starts_with("\xE2");  // emoji, check marks, arrows
-    if ((classes & says_nothing) == 0 && word.size() >= 3 && !symbol && !task_.has(word)) ++profile_.specific;
+    if ((classes & says_nothing) == 0 && word.size() >= 3 && !symbol && !of_task) ++profile_.specific;
   }
 
-  void count_other(std::string_view word, std::uint32_t& known) {
-    known |= other_;
-    if (frame_ || word.size() < 3 || (known & says_nothing) != 0 || task_.has(word)) return;
-    const std::uint64_t concept_hash = hash_of(concept_of(stem_of(word)));
-    for (const Term& term : task_.terms) {
-      if (names(term, word, concept_hash)) return;
-    }
-    behind_other_ = other_ == other_in_text;
+  void count_other(std::string_view word, std::uint64_t hash, Word& known) {
+    known.others |= other_;
+    if (frame_ || word.size() < 3 || (known.classes & says_nothing) != 0 || known.terms != 0 ||
+        task_.words.contains(hash))
+      return;
+    behind_other_ = other_ == in_text;
     // The name of a test file or function counts more than a title, which is a sentence.
-    if (other_ == other_in_test && in_code_) ++profile_.others_in_tests;
-    ++(other_ == other_in_test   ? profile_.others_in_tests
-       : other_ == other_in_name ? profile_.others_in_names
-                                 : profile_.others_in_text);
+    if (other_ == in_test && in_code_) ++profile_.others_in_tests;
+    ++(other_ == in_test   ? profile_.others_in_tests
+       : other_ == in_name ? profile_.others_in_names
+                           : profile_.others_in_text);
   }
 
-  void cover_word(std::string_view word) {
-    if (task_.terms.empty()) return;
+  std::uint64_t terms_named(std::string_view word) const {
+    if (task_.terms.empty()) return 0;
     const std::uint64_t concept_hash = hash_of(concept_of(stem_of(word)));
+    std::uint64_t named = 0;
+    for (std::size_t i = 0; i < task_.terms.size(); ++i)
+      named |= std::uint64_t{names(task_.terms[i], word, concept_hash)} << i;
+    return named;
+  }
+
+  void cover_terms(std::uint64_t named) {
     for (std::size_t i = 0; i < task_.terms.size(); ++i) {
+      if (profile_.covered_by_names[i] || (named >> i & 1) == 0) continue;
       const Term& term = task_.terms[i];
-      if (profile_.covered_by_names[i] || !names(term, word, concept_hash)) continue;
       if (!profile_.covered[i]) {
         profile_.covered[i] = true;
         take_cover(profile_, term);
@@ -296,8 +293,10 @@ class Profiler {
 
   const TaskTerms& task_;
   Profile& profile_;
-  WordTable words_, tokens_, lines_;
-  std::uint32_t other_ = 0;  // place for which the token's words are counted as naming a different subject
+  std::vector<Word> words_;
+  WordTable index_;  // of words_
+  WordTable tokens_, lines_;
+  std::uint8_t other_ = 0;  // place for which the token's words are counted as naming a different subject
   bool test_line_ = false, typed_ = false, behind_other_ = false;
   bool frame_ = false, status_ = false, naming_ = false, in_code_ = false, sentence_start_ = true;
   bool after_number_ = false, behind_number_ = false;

@@ -44,10 +44,13 @@ constexpr std::array noun_rows{
     NounRow{"scenarios", Noun::ran},      NounRow{"items", Noun::ran}};
 
 Noun noun_of(std::string_view word) {
-  for (const NounRow& row : noun_rows) {
-    if (row.word.size() == word.size() && row.word[0] == word[0] && row.word == word) return row.noun;
-  }
-  return Noun::none;
+  static const WordTable table = [] {
+    WordTable made;
+    for (const NounRow& row : noun_rows) made.insert(hash_of(row.word), static_cast<std::uint32_t>(row.noun));
+    return made;
+  }();
+  const std::uint32_t* const found = table.find(hash_of(word));
+  return found == nullptr ? Noun::none : static_cast<Noun>(*found);
 }
 
 // The integer in the digits: "1,204" is one, "0.31" is not.
@@ -109,12 +112,16 @@ class Reader {
       return;
     }
     ++summary_.other_lines;
-    if (line.size() <= cut_line_bytes_max) read_cut(line);
+    const unsigned kinds = kinds_in(line);
+    // An aside is in brackets, or beside an ellipsis.
+    const bool aside =
+        (kinds & (open_byte | wide_byte)) != 0 || ((kinds & dot_byte) != 0 && contains_any(line, {"..."}));
+    if (line.size() <= cut_line_bytes_max && aside) read_cut(line);
     if (line.starts_with("$ ")) read_shell_line(line.substr(2));
     if (line.size() > summary_line_bytes_max) return;
     if (states_failure(line)) summary_.says_failed = true;
     if (line == "OK" || line.starts_with("OK (")) summary_.says_failed = false;
-    const bool digits = std::any_of(line.begin(), line.end(), [](char c) { return is_digit(c); });
+    const bool digits = (kinds & digit_byte) != 0;
     if (!digits && (line.size() > cut_line_bytes_max || line.find("o test") == std::string_view::npos)) return;
     small_.assign(line);
     std::transform(small_.begin(), small_.end(), small_.begin(), lower);
@@ -265,19 +272,19 @@ class Reader {
       counts[static_cast<std::size_t>(noun)] = *tokens[i].number;
       told += 2;
     }
-    // "Snapshots: 0 total" does not count tests.
-    const std::size_t colon = line.find(':');
-    if (colon < line.find_first_of("0123456789")) {
-      std::uint32_t classes = 0;
-      each_word(line.substr(0, colon), [&](std::string_view word) { classes |= classes_of(word); });
-      if ((classes & (test_word | count_noun | result_name)) == 0) counts[static_cast<std::size_t>(Noun::ran)].reset();
-    }
     const std::string_view first = tokens[0].word;
     const bool begins = first == "ran" || first == "tests" || first == "ok" || first == "collected" ||
                         first == "running" || (first == "found" && is_count_of_faults(tokens)) ||
                         line.find("Tests run: ") != std::string_view::npos ||
                         (first == "failed" && line.find('(') < line.size());
     if (told * 2 < tokens.size() && !begins) return;
+    // "Snapshots: 0 total" does not count tests.
+    const std::size_t colon = position_of(line, [](char c) { return c == ':' || is_digit(c); });
+    if (colon < line.size() && line[colon] == ':') {
+      std::uint32_t classes = 0;
+      each_word(line.substr(0, colon), [&](std::string_view word) { classes |= classes_of(word); });
+      if ((classes & (test_word | count_noun | result_name)) == 0) counts[static_cast<std::size_t>(Noun::ran)].reset();
+    }
     check_total(tokens, counts);
     if (first == "found" && is_count_of_faults(tokens))
       counts[static_cast<std::size_t>(Noun::failed)] = tokens[1].number;

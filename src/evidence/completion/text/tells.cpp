@@ -342,11 +342,15 @@ std::vector<FoundTell> tells_in(std::string_view text) {
   bool in_word = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    const bool word_byte = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c);
+    const bool word_byte = (byte_kind(c) & (lower_byte | upper_byte | digit_byte)) != 0 || c == '_';
+    if ((word_byte && in_word) || c == ' ') {
+      in_word = word_byte;
+      continue;
+    }
     std::optional<Tell> tell;
     if (!word_byte) {
       tell = tell_at(text, i);
-    } else if (!in_word) {
+    } else {
       tell = tell_at_word(text, i);
     }
     in_word = word_byte;

@@ -189,9 +189,8 @@ const WordTable& concept_table() {
   static const WordTable table = [] {
     WordTable made;
     for (std::size_t i = 0; i < synonyms.size(); ++i) {
-      each_listed(synonyms[i].stems, [&](std::string_view word) {
-        if (!made.contains(hash_of(word))) made.insert(hash_of(word), static_cast<std::uint32_t>(i));
-      });
+      each_listed(synonyms[i].stems,
+                  [&](std::string_view word) { made.insert(hash_of(word), static_cast<std::uint32_t>(i)); });
     }
     return made;
   }();
@@ -211,7 +210,12 @@ std::uint32_t classes_of(std::string_view lower_word) {
 }
 
 std::string_view stem_of(std::string_view word) {
-  const bool may_end = std::string_view("srtgnyde").find(word.empty() ? ' ' : word.back()) != std::string_view::npos;
+  constexpr auto ends_suffix = [] {
+    std::array<bool, 256> table{};
+    for (const std::string_view suffix : suffixes) table[static_cast<unsigned char>(suffix.back())] = true;
+    return table;
+  }();
+  const bool may_end = !word.empty() && ends_suffix[static_cast<unsigned char>(word.back())];
   for (const std::string_view suffix : suffixes) {
     if (!may_end || word.size() < stem_bytes_min + 2) break;  // the shortest suffix has two letters
     if (word.size() < suffix.size() + stem_bytes_min || word.back() != suffix.back()) continue;
@@ -244,44 +248,15 @@ std::string lowered(std::string_view text) {
   return made;
 }
 
-// A distinct word takes about twelve bytes of a text.
-WordTable::WordTable(std::size_t text_bytes) : slots_(std::bit_ceil(text_bytes / 6 + 64)) {}
+// At most half of the slots are used, and a text of 16 KiB has about 500 distinct words.
+WordTable::WordTable(std::size_t text_bytes) : slots_(std::bit_ceil(text_bytes / 20 + 64)) {}
 
-std::size_t WordTable::place_of(std::uint64_t hash) const {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t at = static_cast<std::size_t>(hash ^ (hash >> 32)) & mask;
-  while (slots_[at].hash != 0 && slots_[at].hash != hash) at = (at + 1) & mask;
-  return at;
-}
-
-const std::uint32_t* WordTable::find(std::uint64_t hash) const {
-  if (slots_.empty()) return nullptr;
-  const Slot& slot = slots_[place_of(hash)];
-  return slot.hash == 0 ? nullptr : &slot.classes;
-}
-
-std::uint32_t* WordTable::find(std::uint64_t hash) {
-  if (slots_.empty()) return nullptr;
-  Slot& slot = slots_[place_of(hash)];
-  return slot.hash == 0 ? nullptr : &slot.classes;
-}
-
-void WordTable::insert(std::uint64_t hash, std::uint32_t classes) {
-  if (size_ * 2 >= slots_.size()) {
-    const std::vector<Slot> before = std::move(slots_);
-    slots_.assign(before.empty() ? 128 : before.size() * 2, Slot{});
-    for (const Slot& slot : before) {
-      if (slot.hash != 0) slots_[place_of(slot.hash)] = slot;
-    }
+void WordTable::grow() {
+  const std::vector<Slot> before = std::move(slots_);
+  slots_.assign(before.empty() ? 128 : before.size() * 2, Slot{});
+  for (const Slot& slot : before) {
+    if (slot.hash != 0) slots_[place_of(slot.hash)] = slot;
   }
-  slots_[place_of(hash)] = {hash, classes};
-  ++size_;
-}
-
-bool WordTable::add(std::uint64_t hash) {
-  if (find(hash) != nullptr) return false;
-  insert(hash, 0);
-  return true;
 }
 
 }  // namespace muniment::evidence::completion

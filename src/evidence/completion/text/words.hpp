@@ -2,11 +2,13 @@
 // them (stop words, verbs of work, praise, generic nouns), so that the checks can weigh a word by its class.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace muniment::evidence::completion {
@@ -57,12 +59,53 @@ constexpr bool is_letter(char c) {
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+// Returns the position of the first byte that `is` accepts; the size of the text if there is none. The searches of
+// std::string_view for several bytes call a function for each byte.
+template <typename Is>
+std::size_t position_of(std::string_view text, Is is) {
+  std::size_t at = 0;
+  while (at < text.size() && !is(text[at])) ++at;
+  return at;
+}
 inline std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
 }
 std::string lowered(std::string_view text);
+
+// Kinds of bytes, which are bits.
+enum ByteKind : std::uint16_t {
+  lower_byte = 1U << 0,  // a to z
+  upper_byte = 1U << 1,
+  digit_byte = 1U << 2,
+  wide_byte = 1U << 3,  // a part of a character outside ASCII
+  open_byte = 1U << 4,  // { < [ (
+  mark_byte = 1U << 5,  // _ ? % #
+  slash_byte = 1U << 6,
+  dot_byte = 1U << 7,
+  other_byte = 1U << 8,
+};
+inline constexpr auto byte_kinds = [] {
+  std::array<std::uint16_t, 256> kinds{};
+  kinds.fill(other_byte);
+  for (std::size_t c = 'a'; c <= 'z'; ++c) kinds[c] = lower_byte;
+  for (std::size_t c = 'A'; c <= 'Z'; ++c) kinds[c] = upper_byte;
+  for (std::size_t c = '0'; c <= '9'; ++c) kinds[c] = digit_byte;
+  for (std::size_t c = 0x80; c < kinds.size(); ++c) kinds[c] = wide_byte;
+  for (const char c : {'{', '<', '[', '('}) kinds[static_cast<unsigned char>(c)] = open_byte;
+  for (const char c : {'_', '?', '%', '#'}) kinds[static_cast<unsigned char>(c)] = mark_byte;
+  kinds['/'] = slash_byte;
+  kinds['.'] = dot_byte;
+  return kinds;
+}();
+inline std::uint16_t byte_kind(char c) { return byte_kinds[static_cast<unsigned char>(c)]; }
+// Returns the kinds of all bytes of the text.
+inline std::uint16_t kinds_in(std::string_view text) {
+  std::uint16_t kinds = 0;
+  for (const char c : text) kinds = static_cast<std::uint16_t>(kinds | byte_kind(c));
+  return kinds;
+}
 
 // Random for each process, so that a client cannot construct words whose hashes collide.
 extern const std::uint64_t hash_seed;
@@ -93,27 +136,44 @@ inline std::uint64_t hash_of(std::string_view text) {
   return hash ^ (hash >> 29);
 }
 
-// Maps the hash of a word to its classes, with open addressing; a text of 16 KiB has about 2,000 distinct words.
+// Maps the hash of a word to a value, with open addressing; a text of 16 KiB has about 2,000 words.
 class WordTable {
  public:
   WordTable() = default;
   // Reserves space for the words of a text of this size, so that the table does not grow.
   explicit WordTable(std::size_t text_bytes);
-  // Returns the classes of a word, which the caller may change; nullptr if it is not in the table.
-  const std::uint32_t* find(std::uint64_t hash) const;
-  std::uint32_t* find(std::uint64_t hash);
-  void insert(std::uint64_t hash, std::uint32_t classes);  // must not be in the table
+  // Returns the value of a word; nullptr if it is not in the table.
+  const std::uint32_t* find(std::uint64_t hash) const {
+    if (slots_.empty()) return nullptr;
+    const Slot& slot = slots_[place_of(hash)];
+    return slot.hash == 0 ? nullptr : &slot.value;
+  }
+  // Returns the value of a word, which is `value` if it was not in the table, and whether it was not.
+  std::pair<std::uint32_t, bool> insert(std::uint64_t hash, std::uint32_t value) {
+    if (size_ * 2 >= slots_.size()) grow();
+    Slot& slot = slots_[place_of(hash)];
+    if (slot.hash != 0) return {slot.value, false};
+    slot = {hash, value};
+    ++size_;
+    return {value, true};
+  }
   // Returns true if the hash was not in the table.
-  bool add(std::uint64_t hash);
+  bool add(std::uint64_t hash) { return insert(hash, 0).second; }
   bool contains(std::uint64_t hash) const { return find(hash) != nullptr; }
   std::size_t size() const { return size_; }
 
  private:
   struct Slot {
     std::uint64_t hash = 0;  // 0: free slot
-    std::uint32_t classes = 0;
+    std::uint32_t value = 0;
   };
-  std::size_t place_of(std::uint64_t hash) const;
+  std::size_t place_of(std::uint64_t hash) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = static_cast<std::size_t>(hash ^ (hash >> 32)) & mask;
+    while (slots_[at].hash != 0 && slots_[at].hash != hash) at = (at + 1) & mask;
+    return at;
+  }
+  void grow();
   std::vector<Slot> slots_;
   std::size_t size_ = 0;
 };

@@ -8,9 +8,10 @@ namespace muniment::evidence::completion {
 
 bool weakens_tests(std::string_view text);
 
-// Returns whether the line of a program calls or marks something that keeps a test from running: `pytest.skip(`,
-// `t.Skip(`, `GTEST_SKIP`, `#[ignore]`. Only names that a program does not have for other purposes count.
-bool skips_tests(std::string_view line);
+// Returns whether the text of a program calls, raises or marks something that keeps a test from running:
+// `pytest.skip(`, `t.Skip(`, `GTEST_SKIP`, `#[ignore]`. Only names that a program does not have for other purposes
+// count, and no definitions of such names.
+bool skips_tests(std::string_view text);
 
 // Returns whether the diff of one file with at least eight lines of context only adds tests and their helpers: no line
 // is removed, each added block begins with a definition and ends before the next one, and nothing that it defines or

@@ -1,5 +1,5 @@
 // Recognises weakened and added tests in the lines of a unified diff.
-#include "evidence/completion/diff.hpp"
+#include "evidence/completion/changes/diff.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,15 +26,69 @@ bool has_name(std::string_view line, std::string_view part) {
   return false;
 }
 
-// Returns whether the line has a mark that prevents a test from running: @pytest.mark.skip, #[ignore], t.Skip(,
-// it.skip(, xit(, @Disabled, DISABLED_.
-bool skips(std::string_view line) {
-  for (const std::string_view mark :
-       {"mark.skip", "mark.xfail", "unittest.skip", "@skip", "#[ignore", "t.Skip(", "t.SkipNow(", ".skip(", "xit(",
-        "xdescribe(", "@Disabled", "@Ignore", "DISABLED_", "GTEST_SKIP", "pytest.skip(", "skipTest(", ".todo("}) {
-    if (has_name(line, mark)) return true;
+// Marks that prevent a test from running. A * stands for the rest of a name, as in skipif.
+constexpr auto skip_marks = std::to_array<std::string_view>({"pytest.skip",
+                                                             "pytest.xfail",
+                                                             "mark.skip*",
+                                                             "mark.xfail",
+                                                             "importorskip(",
+                                                             "unittest.skip*",
+                                                             "SkipTest",
+                                                             "skipTest(",
+                                                             "expectedFailure",
+                                                             "t.Skip(",
+                                                             "t.Skipf(",
+                                                             "t.SkipNow(",
+                                                             "b.Skip(",
+                                                             "it.skip(",
+                                                             "test.skip(",
+                                                             "describe.skip(",
+                                                             "it.todo(",
+                                                             "test.todo(",
+                                                             "xit(",
+                                                             "xdescribe(",
+                                                             "this.skip(",
+                                                             "GTEST_SKIP",
+                                                             "markTestSkipped",
+                                                             "@Disabled*",
+                                                             "@Ignore",
+                                                             "#[ignore",
+                                                             "assumeTrue(",
+                                                             "assumeFalse(",
+                                                             "Assume.assume*",
+                                                             "Assume.That(",
+                                                             "Assumptions.assum*"});
+// Further ones, whose names programs also have for other purposes.
+constexpr auto skip_marks_in_tests = std::to_array<std::string_view>({"@skip*", ".skip(", ".todo(", "DISABLED_*"});
+
+bool defines_name(std::string_view before) {
+  const std::size_t end = before.find_last_not_of(' ') + 1;
+  const std::string_view word = before.substr(0, end);
+  for (const std::string_view keyword : {"class", "def", "define", "fn", "fun", "func", "function", "struct", "void"}) {
+    if (end < before.size() && word.ends_with(keyword) &&
+        (word.size() == keyword.size() || !is_name(word[word.size() - keyword.size() - 1])))
+      return true;
   }
   return false;
+}
+
+// Returns whether the line has the mark, as a name of its own that is not defined there.
+bool has_skip_mark(std::string_view line, std::string_view mark) {
+  const bool open = mark.ends_with('*');
+  if (open) mark.remove_suffix(1);
+  for (std::size_t at = line.find(mark); at != std::string_view::npos; at = line.find(mark, at + 1)) {
+    const std::string_view after = line.substr(at + mark.size());
+    const bool begins = at == 0 || !is_name(mark.front()) || !is_name(line[at - 1]);
+    const bool ends = open || after.empty() || !is_name(mark.back()) || !is_name(after.front());
+    if (begins && ends && !defines_name(line.substr(0, at))) return true;
+  }
+  return false;
+}
+
+// Returns whether the line of a test has a mark that prevents a test from running.
+bool skips(std::string_view line) {
+  return skips_tests(line) ||
+         std::ranges::any_of(skip_marks_in_tests, [&](std::string_view mark) { return has_skip_mark(line, mark); });
 }
 
 // Returns whether the line defines a test.
@@ -202,16 +256,8 @@ bool weakens_tests(std::string_view text) {
          (changes.asserts_gone > changes.asserts_new && changes.tests_new <= changes.tests_gone);
 }
 
-bool skips_tests(std::string_view line) {
-  for (const std::string_view mark :
-       {"pytest.skip", "pytest.xfail", "mark.skip",       "mark.xfail",     "importorskip(",   "unittest.skip",
-        "SkipTest",    "skipTest(",    "expectedFailure", "t.Skip(",        "t.Skipf(",        "t.SkipNow(",
-        "b.Skip(",     "it.skip(",     "test.skip(",      "describe.skip(", "it.todo(",        "test.todo(",
-        "xit(",        "xdescribe(",   "this.skip(",      "GTEST_SKIP",     "markTestSkipped", "@Disabled",
-        "@Ignore",     "#[ignore",     "assumeTrue(",     "assumeFalse(",   "Assume.",         "Assumptions."}) {
-    if (has_name(line, mark)) return true;
-  }
-  return false;
+bool skips_tests(std::string_view text) {
+  return std::ranges::any_of(skip_marks, [&](std::string_view mark) { return has_skip_mark(text, mark); });
 }
 
 bool only_adds_tests(std::string_view diff, std::string_view old_text) {
