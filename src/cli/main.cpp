@@ -54,20 +54,72 @@ void declare_common(CLI::App& app, CommonOptions& options) {
   app.add_flag("--no-autostart", options.no_autostart, "Never start a daemon");
 }
 
-// Returns whether the first word that is neither an option nor an option's value names a command that runs another one.
-bool runs_a_command(int argc, char** argv) {
+// The commands by the words that follow "muniment". Only those of the word in the command line are declared, because
+// declaring all of them takes longer than most commands.
+struct Family {
+  std::string_view names;
+  void (*add)(CLI::App& app, Session& session);
+};
+constexpr Family families[] = {
+    {"up down status rebuild config", add_server_commands},
+    {"doctor", add_doctor_command},
+    {"model", add_model_commands},
+    {"metrics", add_metrics_command},
+    {"top", add_top_command},
+    {"run rehydrate recover", add_run_commands},
+    {"why", add_why_command},
+    {"exec", add_exec_command},
+    {"workflow validate-code", add_workflow_commands},
+    {"mcp", add_mcp_command},
+    {"otlp", add_otlp_command},
+    {"record", [](CLI::App& app, Session& session) { add_record_command(app, session, follow_file); }},
+    {"event", add_event_commands},
+    {"artifact snapshot manifest", add_artifact_commands},
+    {"claim evidence list-evidence check-evidence pointer", add_ledger_commands},
+    {"task validate-todo", add_task_commands},
+    {"attestation", add_attestation_commands},
+    {"bead", add_bead_commands},
+    {"ingest", add_ingest_command},
+    {"query", add_query_command},
+    {"corpus document source feedback", add_corpus_commands},
+    {"context", add_context_command},
+    {"audit", add_audit_commands},
+    {"import", add_import_command},
+    {"backup restore", add_backup_commands},
+    {"export", add_export_command},
+    {"sql", add_sql_command},
+};
+
+// Returns the first word that is neither an option nor an option's value; empty: there is none.
+std::string_view first_word(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (!word.starts_with('-')) return word == "exec" || word == "mcp" || word == "otlp" || word == "record";
+    if (!word.starts_with('-')) return word;
     if (word == "--data" || word == "--config" || word == "--socket" || word == "--database") ++i;
   }
-  return false;
+  return "";
+}
+
+bool has(const Family& family, std::string_view word) {
+  return (" " + std::string(family.names) + " ").find(" " + std::string(word) + " ") != std::string::npos;
+}
+
+void add_families(CLI::App& app, Session& session, std::string_view word) {
+  const bool known = std::ranges::any_of(families, [&](const Family& family) { return has(family, word); });
+  for (const Family& family : families) {
+    if (!known || has(family, word)) family.add(app, session);
+    for (std::string_view names = family.names; !names.empty();) {
+      session.commands.emplace_back(names.substr(0, names.find(' ')));
+      names.remove_prefix(std::min(session.commands.back().size() + 1, names.size()));
+    }
+  }
 }
 
 // The words after "--" are the command to run and are not parsed here; for other commands they are parsed, as
 // arguments.
 int cut_command(int argc, char** argv, std::vector<std::string>& command) {
-  if (!runs_a_command(argc, argv)) return argc;
+  const std::string_view word = first_word(argc, argv);
+  if (word != "exec" && word != "mcp" && word != "otlp" && word != "record") return argc;
   int end = 1;
   while (end < argc && std::strcmp(argv[end], "--") != 0) ++end;
   for (int i = end + 1; i < argc; ++i) command.emplace_back(argv[i]);
@@ -220,35 +272,7 @@ int run(int argc, char** argv, Execution execution) {
   app.require_subcommand(1);
   app.fallthrough();
   declare_common(app, session.options);
-  add_server_commands(app, session);
-  add_doctor_command(app, session);
-  add_model_commands(app, session);
-  add_metrics_command(app, session);
-  add_top_command(app, session);
-  add_run_commands(app, session);
-  add_why_command(app, session);
-  add_exec_command(app, session);
-  add_workflow_commands(app, session);
-  add_mcp_command(app, session);
-  add_otlp_command(app, session);
-  add_record_command(app, session, follow_file);
-  add_event_commands(app, session);
-  add_artifact_commands(app, session);
-  add_ledger_commands(app, session);
-  add_task_commands(app, session);
-  add_attestation_commands(app, session);
-  add_bead_commands(app, session);
-  add_ingest_command(app, session);
-  add_query_command(app, session);
-  add_corpus_commands(app, session);
-  add_context_command(app, session);
-  add_audit_commands(app, session);
-  add_import_command(app, session);
-  add_backup_commands(app, session);
-  add_export_command(app, session);
-  add_sql_command(app, session);
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    session.commands.push_back(command->get_name());
+  add_families(app, session, first_word(argc, argv));
   offer_command_tree(app);
   app.add_subcommand("help", "Print this text or the help of a command: help run show");
   add_examples(app);

@@ -70,6 +70,17 @@ class Words(unittest.TestCase):
         self.assertEqual(self.problem("muniment rehydrate r1 --at 3"), "no option --at")
         self.assertEqual(self.problem("muniment --data d run show r1 --full | less -z"), "")
 
+    def test_each_command_is_declared_alone(self) -> None:
+        """Only the commands of the word in the command line are declared."""
+        for command in self.trees["muniment"]["commands"]:
+            with self.subTest(command=command["name"]):
+                alone = json.loads(subprocess.run([BUILD / "muniment", "--command-tree", command["name"]], capture_output=True, check=True,
+                                                  timeout=FINISH_S).stdout)
+                found = {one["name"]: one for one in alone["commands"]}
+                self.assertEqual(found[command["name"]], command)
+                if command["name"] != "help":
+                    self.assertLess(len(found), 8)
+
     def named_in_documents(self) -> Iterator[tuple[str, str]]:
         for path in sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "packaging").rglob("*.md")]):
             fenced = False
