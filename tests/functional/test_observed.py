@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -228,6 +229,19 @@ class Programs(EvidenceCase):
             with unittest.mock.patch.dict(os.environ, PATH=f"{outside}:{os.environ['PATH']}"):
                 evidence = self.exec("pytest")[1]
             self.assertIn("own_program", self.blocking(evidence))
+
+    def test_a_script_of_the_agent_for_a_task_without_tests(self) -> None:
+        self.script("deploy.sh", "#!/bin/sh\necho 'deployed release 4.2 to staging'\n")
+        for committed, code in ((False, 1), (True, 0)):
+            if committed:
+                self.commit("a script")
+            task = self.muniment("task", "open", "Deploy release 4.2 to staging", "--run", self.run_id, "--task", f"d{committed}")
+            self.assertEqual(task.returncode, 0, task.stderr)
+            done = self.muniment("exec", "--run", self.run_id, "--evidence", "deployment", "--task", f"d{committed}", "--", "./deploy.sh")
+            evidence = re.search(r"evidence ([0-9a-f-]{36})", done.stderr)
+            assert evidence, done.stderr
+            said = self.muniment("task", "complete", f"d{committed}", "--run", self.run_id, "--evidence", evidence[1], "--strict")
+            self.assertEqual(said.returncode, code, said.stdout + said.stderr)
 
     def test_an_installed_runner(self) -> None:
         prefix = self.outside()

@@ -230,6 +230,8 @@ TEST(CommandLine, ThePrograms) {
   EXPECT_EQ(programs({"env", "/tmp/x/nice", "pytest"}), (std::vector<std::string>{"env", "/tmp/x/nice", "pytest"}));
   EXPECT_EQ(programs({"bash", "-c", "exec timeout 5 python3 -m pytest"}),
             (std::vector<std::string>{"bash", "timeout", "python3"}));
+  EXPECT_EQ(programs({"bash", "deploy.sh", "now"}), (std::vector<std::string>{"bash", "./deploy.sh"}));
+  EXPECT_EQ(programs({"deno", "test"}), std::vector<std::string>{"deno"});
   EXPECT_EQ(programs({"python3", "runtests.py"}), (std::vector<std::string>{"python3", "./runtests.py"}));
   EXPECT_EQ(kind_of_shell("cd a && . venv/bin/activate && pytest").environment, "a/venv/bin");
 }

@@ -321,10 +321,11 @@ class Structure {
                       "second command.",
                       preview(shell_word(kind.name), 100)));
     }
-    if (!command.own_program.empty() && asked) {
-      weaken(Code::own_program, "Weak evidence: " + preview(command.own_program, 400) +
-                                    ". Run the installed test runner, in an environment that does not change it.");
-    }
+    if (!command.own_program.empty())
+      weaken(Code::own_program,
+             fmt::format("Weak evidence: {}. {}", preview(command.own_program, 400),
+                         asked ? "Run the installed test runner, in an environment that does not change it."
+                               : "Run a program that is installed, or that was committed when the task was opened."));
     if (asked) check_arguments(command, kind);
     const bool refused = !command.report && check_end(command, kind, asked);
     if (!tests) return;

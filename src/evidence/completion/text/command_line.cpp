@@ -133,6 +133,8 @@ bool runs_alone(std::string_view name) {
   return row != nullptr && row->subcommands.empty();
 }
 
+std::string script_path(const std::string& name) { return name.find('/') == std::string::npos ? "./" + name : name; }
+
 // Classifies the module that follows -m. Removes the words before its arguments.
 Program program_of_module(std::span<const std::string>& words, CommandKind& kind) {
   if (words.empty()) return Program::unknown;
@@ -168,7 +170,7 @@ Program program_of_python(std::span<const std::string>& words, CommandKind& kind
   }
   if (words.empty()) return Program::unknown;
   kind.name = words[0];
-  kind.read.programs.push_back(kind.name.find('/') == std::string::npos ? "./" + kind.name : kind.name);
+  kind.read.programs.push_back(script_path(kind.name));
   const Runner* const row = runner_of(base_name(kind.name));
   if (row == nullptr) return Program::unknown;
   const bool runs = row->subcommands.empty() || (words.size() > 1 && is_subcommand(*row, words[1]));
@@ -184,6 +186,9 @@ Program program_of(std::span<const std::string>& words, CommandKind& kind) {
   if (holds(readers, base)) return Program::reader;
   if (is_python(base)) return program_of_python(words, kind);
   if (base == "coverage") return program_of_module(words, kind);
+  const bool interprets = holds(shells, base) || holds(interpreters, base);
+  if (interprets && words.size() > 1 && words[1][0] != '-' && words[1].find_first_of("./") != std::string::npos)
+    kind.read.programs.push_back(script_path(words[1]));
   if (runs_alone(base)) return Program::runner;
   const bool inline_code = (base == "perl" || base == "ruby" || base == "node") && words.size() > 2 && words[1] == "-e";
   if (inline_code) return Program::printer;
