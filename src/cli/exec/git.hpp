@@ -14,7 +14,7 @@
 
 namespace muniment::cli {
 
-inline constexpr std::chrono::seconds git_patience{30};          // for an answer about the repository
+inline constexpr std::chrono::seconds git_patience{20};          // for an answer about the repository
 inline constexpr std::chrono::seconds comparison_patience{600};  // for one that reads every file of the tree
 
 // The state before the agent's work on a task.
@@ -23,8 +23,7 @@ struct TaskBase {
   std::optional<Time> opened_at;  // nullopt: the command supports no task
   std::string tree_digest;        // of the tree when the task was opened; empty: unknown
 
-  // Returns whether a file, or a link itself, changed after the task was opened. No user but root can set the time of a
-  // change.
+  // Returns whether a file, or a link itself, changed after the task was opened.
   bool is_newer(const std::string& path) const;
 };
 

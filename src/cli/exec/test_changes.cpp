@@ -133,7 +133,7 @@ class Comparison {
         (may_configure_tests(path) && new_file_configures_tests(place))) {
       found_.paths.push_back(path);
     } else if (!is_test_path(path) && !is_document(path)) {
-      if (new_sources_.size() == skip_files_max) found_.skips.push_back("(more new files than are searched)");
+      if (new_sources_.size() == skip_files_max) found_.skips.emplace_back("(more new files than are searched)");
       if (new_sources_.size() <= skip_files_max) new_sources_.push_back(path);
     }
   }

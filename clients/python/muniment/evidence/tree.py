@@ -13,7 +13,7 @@ from ..place import Path
 
 PIECE_BYTES = 1 << 18
 ROOT_DIGITS = 16   # of the hash of the tree's path
-GIT_PATIENCE_S = 30.0   # a FIFO among its settings blocks git
+GIT_PATIENCE_S = 20.0   # a FIFO among its settings blocks git
 EVIDENCE_FILE = re.compile(rb"(?:^|/)\.beads/evidence/[^/]*\.json\Z")
 
 

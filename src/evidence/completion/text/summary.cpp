@@ -82,7 +82,7 @@ void read_tokens(std::string_view line, std::vector<Token>& tokens) {
       token.number = number_of(digits);
       token.measured = !token.number || (i < line.size() && (is_letter(line[i]) || line[i] == '%'));
       while (i < line.size() && (is_letter(line[i]) || line[i] == '%')) ++i;
-      tokens.push_back(std::move(token));
+      tokens.push_back(token);
     } else if (is_letter(c)) {
       while (i < line.size() && (is_letter(line[i]) || is_digit(line[i]) || line[i] == '_')) ++i;
       tokens.push_back({line.substr(begin, i - begin), std::nullopt, false, 0});

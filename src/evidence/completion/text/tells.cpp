@@ -48,14 +48,8 @@ bool lookup_at(std::string_view at) {
 
 // {{7*7}}, ${7*7}, #{7*7}, {{config.__class__}}
 bool template_at(std::string_view at) {
-  std::string_view inside;
-  if (at.starts_with("{{")) {
-    inside = at.substr(2, sign_bytes_max);
-  } else if (at.starts_with("${") || at.starts_with("#{")) {
-    inside = at.substr(2, sign_bytes_max);
-  } else {
-    return false;
-  }
+  if (!at.starts_with("{{") && !at.starts_with("${") && !at.starts_with("#{")) return false;
+  std::string_view inside = at.substr(2, sign_bytes_max);
   inside = inside.substr(0, std::min(inside.find('}'), inside.size()));
   if (inside.find("__") != std::string_view::npos && contains(inside, "class")) return true;
   std::string_view rest = skip_blanks(inside);
