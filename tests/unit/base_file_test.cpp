@@ -162,5 +162,13 @@ TEST_F(FileTest, ADescriptorClosesWithItsOwnerAndMoves) {
   EXPECT_FALSE(moved.open());
 }
 
+TEST(File, AFolderHoldsItselfAndWhatLiesInIt) {
+  EXPECT_TRUE(is_beneath("/a/b", "/a/b"));
+  EXPECT_TRUE(is_beneath("/a/b/c", "/a/b"));
+  EXPECT_TRUE(is_beneath("/a", "/"));
+  EXPECT_FALSE(is_beneath("/a/bc", "/a/b"));
+  EXPECT_FALSE(is_beneath("/a", "/a/b"));
+}
+
 }  // namespace
 }  // namespace muniment

@@ -133,6 +133,15 @@ Error file_error(std::string_view doing, std::string_view path, int error_number
   return {code_of(error_number), fmt::format("{} {}: {}", doing, path, why != nullptr ? why : "unknown error")};
 }
 
+bool is_beneath(std::string_view path, std::string_view folder) {
+  if (folder == "/") return true;
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+Time changed_at(const struct stat& status) {
+  return Time{std::int64_t{status.st_ctim.tv_sec} * 1'000'000 + status.st_ctim.tv_nsec / 1'000};
+}
+
 Status check_beneath(std::string_view path) {
   const auto refuse = [&](std::string_view why) {
     return Error(Errc::invalid_argument,

@@ -2,6 +2,7 @@
 // special files, and writes that are durable or fail.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 
 namespace muniment {
@@ -50,6 +52,12 @@ struct RegularFile {
 Result<Fd> open_folder(const std::string& path);
 // Returns a path of the open file or folder that is valid in this process while it is open.
 std::string path_of(const Fd& file);
+
+// Returns whether the path is the folder or lies in it, by their names: both are absolute, without "." and "..".
+bool is_beneath(std::string_view path, std::string_view folder);
+
+// Returns the time at which the file changed (ctime), which no user but root can set.
+Time changed_at(const struct stat& status);
 
 // Errors: invalid_argument unless `path` is relative, not empty, and without ".", ".." and NUL.
 Status check_beneath(std::string_view path);

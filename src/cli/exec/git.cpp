@@ -22,6 +22,7 @@
 
 #include "base/crypto/git_object.hpp"
 #include "base/crypto/sha256.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "base/process/user.hpp"
 #include "base/text.hpp"
@@ -91,8 +92,7 @@ bool read_in_time(int output, std::chrono::milliseconds patience, std::string& t
 bool TaskBase::is_newer(const std::string& path) const {
   struct stat about {};
   if (!opened_at || ::lstat(path.c_str(), &about) != 0) return false;
-  const std::int64_t changed = std::int64_t{about.st_ctim.tv_sec} * 1'000'000 + about.st_ctim.tv_nsec / 1'000;
-  return changed + limits::file_time_tick_micros >= opened_at->micros;
+  return changed_at(about).micros + limits::file_time_tick_micros >= opened_at->micros;
 }
 
 CommitView::CommitView(const std::string& folder, const std::string& commit) {
@@ -170,6 +170,7 @@ std::optional<std::string> git_output(const std::string& folder, std::vector<std
   words.insert(words.begin(), {"git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c",
                                "safe.directory=*", "-C", folder});
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const passwd* const user = ::getpwuid(::geteuid());

@@ -41,10 +41,6 @@ Error not_regular(const std::string& path) {
                                            "command writes");
 }
 
-Time changed_at(const struct stat& status) {
-  return Time{static_cast<std::int64_t>(status.st_ctim.tv_sec) * 1'000'000 + status.st_ctim.tv_nsec / 1000};
-}
-
 Result<ReportFile> open_report(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return cannot_read(path, errno);

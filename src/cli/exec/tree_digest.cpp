@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/crypto/sha256.hpp"
+#include "base/files/file.hpp"
 #include "cli/exec/git.hpp"
 
 namespace muniment::cli {
@@ -33,7 +34,7 @@ bool lies_in(const std::string& folder, const std::string& top) {
   std::error_code failed, failed_too;
   const auto inner = std::filesystem::canonical(folder, failed);
   const auto outer = std::filesystem::canonical(top, failed_too);
-  return !failed && !failed_too && std::ranges::mismatch(outer, inner).in1 == outer.end();
+  return !failed && !failed_too && is_beneath(inner.string(), outer.string());
 }
 
 std::optional<Hash> hash_of_file(const std::string& path) {

@@ -69,11 +69,6 @@ std::string link_of(std::uint32_t pid, const std::string& name) {
   return std::filesystem::read_symlink(fmt::format("/proc/{}/{}", pid, name), failed).string();
 }
 
-bool is_beneath(std::string_view path, std::string_view folder) {
-  if (folder == "/") return true;
-  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
 // Returns the absolute path, without "." and "..".
 std::string absolute(std::uint32_t pid, std::int32_t folder, const std::string& path) {
   if (path.empty()) return {};
