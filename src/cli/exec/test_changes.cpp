@@ -64,7 +64,7 @@ class Comparison {
 
  private:
   static std::string forged(const std::string& what) {
-    return fmt::format("the repository has other bytes for {} than the id states: restore its objects", what);
+    return fmt::format("the repository lacks {}, or has other bytes for it than its id states: restore its objects", what);
   }
 
   // A reason why nothing can be compared takes the place of the names.
