@@ -262,12 +262,13 @@ TEST(CommandLine, AnArgumentSelectsTests) {
   EXPECT_EQ(selected({"pytest", "-q", "tests"}), "");
 }
 
-TEST(CommandLine, OperandsArePaths) {
-  const auto paths = [](std::vector<std::string> argv) { return kind_of(argv, {}).read.paths; };
-  EXPECT_EQ(paths({"pytest", "-q", "tests/a", "--maxfail", "3", "b"}), (std::vector<std::string>{"tests/a", "b"}));
-  EXPECT_EQ(paths({"go", "test", "-v", "./pkg/easy"}), std::vector<std::string>{"./pkg/easy"});
-  EXPECT_EQ(paths({"python", "-m", "unittest", "discover", "-s", "tests"}), std::vector<std::string>{"tests"});
-  EXPECT_EQ(paths({"python", "-m", "unittest"}), std::vector<std::string>{});
+TEST(CommandLine, Operands) {
+  const auto operands = [](std::vector<std::string> argv) { return kind_of(argv, {}).read.operands; };
+  EXPECT_EQ(operands({"pytest", "-q", "tests/a", "--maxfail", "3", "b"}), (std::vector<std::string>{"tests/a", "b"}));
+  EXPECT_EQ(operands({"go", "test", "-v", "./pkg/easy"}), std::vector<std::string>{"./pkg/easy"});
+  EXPECT_EQ(operands({"python", "-m", "unittest", "discover", "-s", "tests"}), std::vector<std::string>{"tests"});
+  EXPECT_EQ(operands({"python", "-m", "unittest"}), std::vector<std::string>{});
+  EXPECT_EQ(operands({"make", "-j4", "clean", "check"}), (std::vector<std::string>{"clean", "check"}));
 }
 
 TEST(CommandLine, HostileVectorsHaveAKind) {

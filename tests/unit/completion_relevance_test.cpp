@@ -113,6 +113,12 @@ TEST(Relevance, ARecordedSuiteWithoutNamesFitsANamedSubject) {
   EXPECT_EQ(blocked_by(judged(task_of("Implement payment retries"), {piece})), "");
 }
 
+TEST(Relevance, TheValueOfARunnersOptionNamesNoSubject) {
+  Piece piece = recorded_piece();
+  piece.command->argv = {"timeout", "100", "pytest", "-q", "-p", "no:cacheprovider", "--color", "yes.txt"};
+  EXPECT_EQ(blocked_by(judged(task_of("Implement payment retries"), {piece})), "");
+}
+
 TEST(Relevance, ARecordedCommandThatNamesAnotherTargetIsAMismatch) {
   EXPECT_EQ(blocked_by(judged(task_of("Implement payment retries"), {recorded_piece()})), "mismatch");
 }

@@ -64,7 +64,8 @@ class Comparison {
 
  private:
   static std::string forged(const std::string& what) {
-    return fmt::format("the repository lacks {}, or has other bytes for it than its id states: restore its objects", what);
+    return fmt::format("the repository lacks {}, or has other bytes for it than its id states: restore its objects",
+                       what);
   }
 
   // A reason why nothing can be compared takes the place of the names.
@@ -110,7 +111,8 @@ class Comparison {
     for (const std::string& path :
          split_at_nul(git({"ls-files", "-z", "--others", "--ignored", "--exclude-per-directory=.gitignore", "--",
                            ":(exclude,glob)**/node_modules/**"}))) {
-      if (is_test_configuration(path) && !is_of_package(path)) add_new(path);
+      const bool generated = path.ends_with("CTestTestfile.cmake");  // by CMake, with each build folder
+      if (is_test_configuration(path) && !generated && !is_of_package(path)) add_new(path);
     }
   }
 

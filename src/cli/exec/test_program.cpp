@@ -324,9 +324,9 @@ class Examination {
   // Returns the operands as parts of the tree; empty if one of them is no path, so that it may select by name.
   std::vector<Part> parts() const {
     const bool packages = kind_.runner->operands == evidence::completion::Runner::Operands::packages;
-    if (kind_.read.paths.empty()) return {{where_, !packages}};
+    if (kind_.read.operands.empty()) return {{where_, !packages}};
     std::vector<Part> found;
-    for (std::string path : kind_.read.paths) {
+    for (std::string path : kind_.read.operands) {
       const bool nested = !packages || path.ends_with("...");
       if (packages && nested) path.resize(path.size() - 3);
       std::string place = resolved(fs::path(where_) / path);

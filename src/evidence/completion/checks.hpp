@@ -150,9 +150,10 @@ struct Exhibit {
   std::optional<reports::Report> report;
   StatedOutcome outcome;
   std::optional<CommandKind> command;
-  bool tells_subject = false;        // set by injection: the task is about attacks like those in the text
-  bool strong = false;               // set by structure
-  std::optional<Weakness> weakness;  // set by structure: the first reason why it is not strong
+  std::vector<std::string> subjects;  // the words of the command that can name a subject, the program first
+  bool tells_subject = false;         // set by injection: the task is about attacks like those in the text
+  bool strong = false;                // set by structure
+  std::optional<Weakness> weakness;   // set by structure: the first reason why it is not strong
 
   bool recorded() const { return piece->command.has_value(); }
   // Returns whether the daemon compared the outputs of a blind workflow.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "base/text.hpp"
@@ -119,6 +120,20 @@ static_assert(in_order);
 constexpr std::array checks{check_existence, check_integrity,    check_type,      check_substance, check_injection,
                             check_freshness, check_dependencies, check_relevance, check_timing,    check_structure};
 
+// Returns the words of a command that can name a subject: of a test runner, what it runs, and not how (`-p
+// no:cacheprovider`); of other programs, all but settings.
+std::vector<std::string> subjects_of(const Command& command, const CommandKind& kind) {
+  std::vector<std::string> words;
+  if (kind.runner == nullptr || !kind.read.unknown.empty()) {
+    std::ranges::copy_if(command.argv, std::back_inserter(words),
+                         [](const std::string& word) { return word.find('=') == std::string::npos; });
+    return words;
+  }
+  words = {kind.name, kind.read.selection.argument};
+  words.insert(words.end(), kind.read.operands.begin(), kind.read.operands.end());
+  return words;
+}
+
 // Fills the exhibit in place, because its text is a view into its own members.
 void read_exhibit(Exhibit& exhibit, const Piece& piece, const TaskTerms& terms, const Policy& policy) {
   exhibit.piece = &piece;
@@ -130,10 +145,8 @@ void read_exhibit(Exhibit& exhibit, const Piece& piece, const TaskTerms& terms, 
   cover(exhibit.profile, piece.type, terms);
   if (piece.command) {
     exhibit.command = kind_of(piece.command->argv, policy.runners);
-    for (const std::string& word : piece.command->argv) {
-      // A setting names no subject.
-      if (word.find('=') == std::string::npos) cover(exhibit.profile, word, terms);
-    }
+    exhibit.subjects = subjects_of(*piece.command, *exhibit.command);
+    for (const std::string& word : exhibit.subjects) cover(exhibit.profile, word, terms);
     exhibit.report = piece.command->report;
   } else {
     exhibit.report = reports::read_report(piece.text);

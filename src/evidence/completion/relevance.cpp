@@ -158,7 +158,7 @@ std::string sibling_of(const Case& c, const Exhibit& exhibit) {
   if (exhibit.tells_subject) return {};
   if (exhibit.recorded()) {
     std::string words;
-    for (const std::string& word : exhibit.piece->command->argv) (words += word) += ' ';
+    for (const std::string& word : exhibit.subjects) (words += word) += ' ';
     words += exhibit.text;
     return sibling_or_kin_in(c, exhibit, words);
   }
@@ -193,7 +193,7 @@ bool is_relevant_command(const Case& c, const Exhibit& exhibit) {
     return is_test_evidence(exhibit) || is_relevant(c, exhibit) || !names_other_subject(c, exhibit);
   bool target = false;
   for (const std::string& word :
-       std::span(exhibit.piece->command->argv).subspan(std::min<std::size_t>(1, exhibit.piece->command->argv.size()))) {
+       std::span(exhibit.subjects).subspan(std::min<std::size_t>(1, exhibit.subjects.size()))) {
     if (word.empty() || word[0] == '-' || word[0] == '/' || word.find(' ') != std::string::npos || !is_selection(word))
       continue;
     const std::string_view named = std::string_view(word).substr(0, word.find_last_of('.'));  // "z.zip" has no subject

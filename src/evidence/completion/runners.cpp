@@ -360,7 +360,7 @@ void note_option(const Runner& row, const Option& option, const std::string& wor
   switch (option.effect) {
     case Effect::none: return;
     case Effect::unknown: return found.note_unknown(word);
-    case Effect::path: return found.paths.push_back(option.value);
+    case Effect::path: return found.operands.push_back(option.value);
     case Effect::folder:
       return found.enter(file ? std::filesystem::path(option.value).parent_path().string() : option.value);
     case Effect::selects:
@@ -379,11 +379,10 @@ void note_operand(const Runner& row, const std::string& word, Arguments& found) 
   const bool by_name = row.operands == Operands::any || word.find("::") != std::string::npos;
   if (!understood || row.operands == Operands::none || (row.operands == Operands::targets && !is_plain(word, "-_./"))) {
     found.note_unknown(word);
-  } else if (row.operands != Operands::targets) {
-    if (by_name)
-      note_selection(row, word, "", word, found);
-    else
-      found.paths.push_back(word);
+  } else if (by_name && row.operands != Operands::targets) {
+    note_selection(row, word, "", word, found);
+  } else {
+    found.operands.push_back(word);
   }
 }
 

@@ -51,8 +51,8 @@ struct Selection {
 
 // The statements of a command line about the tests that it runs.
 struct Arguments : shell::Reading {
-  Selection selection;             // the first argument that selects tests
-  std::vector<std::string> paths;  // operands: folders and files of tests
+  Selection selection;                // the first argument that selects tests
+  std::vector<std::string> operands;  // folders and files of tests, or targets
 };
 void read_arguments(const Runner& row, std::span<const std::string> words, Arguments& found);
 

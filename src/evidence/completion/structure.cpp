@@ -392,7 +392,7 @@ class Structure {
                          preview(kind.read.unknown, 200), preview(shell_word(kind.name), 100)));
     check_selection(kind.read.selection, "");
     if (command.left_out.empty()) return;
-    const std::string part = kind.read.paths.empty() ? command.cwd : kind.read.paths.front();
+    const std::string part = kind.read.operands.empty() ? command.cwd : kind.read.operands.front();
     check_selection({part, part}, fmt::format(" It leaves out {}.", preview(command.left_out, 200)));
   }
 
