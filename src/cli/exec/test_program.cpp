@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/crypto/git_object.hpp"
 #include "base/files/file.hpp"
 #include "base/text.hpp"
 #include "evidence/completion/runners.hpp"
@@ -23,6 +24,7 @@ namespace fs = std::filesystem;
 using evidence::completion::CommandKind;
 
 constexpr std::size_t entry_points_bytes_max = 64 * 1024;
+constexpr std::size_t committed_program_bytes_max = 64 << 20;  // a larger one counts as changed
 constexpr std::size_t settings_bytes_max = 256 * 1024;
 constexpr std::size_t listed_files_max = 20'000;  // of a folder that is no working tree of git
 
@@ -126,10 +128,6 @@ fs::path find_in_path(const std::string& name) {
   return {};
 }
 
-bool is_within(const std::string& path, const std::string& folder) {
-  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
-}
-
 class Examination {
  public:
   Examination(const std::vector<std::string>& argv, const std::string& folder, const TaskBase& base)
@@ -164,7 +162,7 @@ class Examination {
   }
 
  private:
-  bool is_in_tree() const { return where_ == top_ || is_within(where_, top_); }
+  bool is_in_tree() const { return is_beneath(where_, top_); }
 
   // Returns the reason why the program of this name is the agent's own; empty: none.
   std::string own_program(const std::string& name) {
@@ -173,7 +171,7 @@ class Examination {
     if (path.empty() && name.find('/') != std::string::npos)
       return fmt::format("the program {} was not found before the command started", name);
     if (path.empty()) return {};
-    if (is_within(path, top_)) {
+    if (is_beneath(path, top_)) {
       if (!is_own(path)) return {};
       return fmt::format("the program {} lies in the working folder and is no installed package", path);
     }
@@ -213,13 +211,15 @@ class Examination {
 
   // A package that a tool installed into the tree is ignored by git; a script of the project is as it was committed.
   bool is_own(const std::string& path) {
-    if (!in_git_ || !is_within(path, top_)) return !is_installed(path);
+    if (!in_git_ || !is_beneath(path, top_)) return !is_installed(path);
     if (git_output(folder_, {"check-ignore", "-q", "--", path})) return !is_installed(path);
-    // The bytes are compared here: git would ask filters that the repository names.
-    const auto committed = git_output(folder_, {"cat-file", "blob", base_.commit + ":" + path.substr(top_.size() + 1)});
-    if (!committed) return true;
-    const auto now = read_file(path, committed->size() + 1);
-    return !now || *now != *committed;
+    // The bytes are compared here, by their hash: git would ask filters that the repository names.
+    std::string id = git_output(folder_, {"rev-parse", "--verify", "-q",
+                                          base_.commit + ":" + fs::path(path).lexically_relative(top_).string()})
+                         .value_or("");
+    while (!id.empty() && id.back() == '\n') id.pop_back();
+    const auto now = read_file(path, committed_program_bytes_max);
+    return id.empty() || !now || git_object_id("blob", *now, id.size()) != id;
   }
 
   static bool is_installed(const std::string& path) {
@@ -317,7 +317,7 @@ class Examination {
     std::string path;
     bool nested = true;
     bool covers(const fs::path& file) const {
-      return file == path || file.parent_path() == path || (nested && is_within(file.string(), path));
+      return file == path || file.parent_path() == path || (nested && is_beneath(file.string(), path));
     }
   };
 
