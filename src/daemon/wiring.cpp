@@ -16,6 +16,7 @@
 #include "audit/archiver.hpp"
 #include "audit/closed_tree.hpp"
 #include "audit/publisher.hpp"
+#include "audit/recorded_tree.hpp"
 #include "audit/redaction.hpp"
 #include "audit/witness/submitter.hpp"
 #include "base/config/prices.hpp"
@@ -53,6 +54,7 @@
 #include "store/postgres/reporter_login.hpp"
 #include "store/read/connection.hpp"
 #include "store/read/reader.hpp"
+#include "store/read/recorded.hpp"
 #include "store/tables/prices.hpp"
 #include "store/tables/report_follower.hpp"
 #include "store/tables/run_follower.hpp"
@@ -137,6 +139,8 @@ Status Daemon::Parts::open_followers(const Config& config) {
   publisher->on_signed = [this](const audit::Published& published) { submitter->submit(published); };
   publisher->start();
   publisher->wait_begun(publish_at_most);
+  place.recorded->set(
+      {appender->status().log_id, std::make_shared<audit::PublishedTree>(*publisher, tail), files.get()});
   const store::LogStatus current = appender->status();
   ASSIGN_OR_RETURN(webhooks, webhook::Sender::open(std::move(webhook_settings), place, current.log_id, current.refused,
                                                    clock, tail));

@@ -50,6 +50,7 @@
 #include "store/postgres/reporter_login.hpp"
 #include "store/read/connection.hpp"
 #include "store/read/reader.hpp"
+#include "store/read/recorded.hpp"
 #include "store/tables/report_follower.hpp"
 #include "store/tables/run_follower.hpp"
 
@@ -64,6 +65,7 @@ constexpr std::chrono::milliseconds interrupt_at_most{300};
 Status Daemon::Parts::open_database(const Config& config, bool continue_restored, int interrupt) {
   place.uri = config.database;
   place.connections = std::make_shared<store::Connections>();
+  place.recorded = std::make_shared<store::Recorded>();
   std::optional<std::string> password;
   ASSIGN_OR_RETURN(place.log_no, store::read_log_no(config.data));
   RETURN_IF_ERROR(store::check_database_choice(config.data, config.database));

@@ -7,18 +7,15 @@
 #include <fmt/format.h>
 
 #include "base/json/json.hpp"
-#include "base/json/json_lists.hpp"
 #include "events/readable_text.hpp"
 #include "evidence/pointer.hpp"
 #include "store/files/artifact_row.hpp"
+#include "store/read/document_row.hpp"
 
 namespace muniment::retrieval {
 namespace {
 
 constexpr std::size_t chunk_rows_bytes_max = 64 << 20;  // size of some 40,000 rows
-
-using store::ChunkRow;
-using store::DocumentRow;
 
 constexpr std::size_t followed_chunks_max = 16'384;  // approximate number of chunks that one transaction writes
 
@@ -27,58 +24,6 @@ std::vector<std::string> followed_types() {
                                     "run.started"};
   types.insert(types.end(), std::begin(events::readable_types), std::end(events::readable_types));
   return types;
-}
-
-// Parses a list [[start, end, sha256, heading?], …].
-std::vector<ChunkRow> chunks_of(const json::Value& list, std::int64_t seq) {
-  std::vector<ChunkRow> out;
-  for (const json::Value item : list) {
-    ChunkRow chunk;
-    chunk.seq = seq;
-    chunk.number = static_cast<std::int64_t>(out.size());
-    std::size_t place = 0;
-    for (const json::Value part : item) {
-      switch (place++) {
-        case 0: chunk.start_byte = part.as_int().value_or(0); break;
-        case 1: chunk.end_byte = part.as_int().value_or(0); break;
-        case 2: chunk.hash = hash_from_hex(part.string_or("")).value_or(Hash{}); break;
-        default: chunk.heading = part.string_or("");
-      }
-    }
-    out.push_back(std::move(chunk));
-  }
-  return out;
-}
-
-store::Revised revised_by(const events::Event& event, const json::Value& body, std::string_view long_list) {
-  store::Revised out;
-  DocumentRow& row = out.row;
-  row.seq = event.seq;
-  row.corpus = body["corpus"].string_or("");
-  row.document = body["document"].string_or("");
-  row.revision = body["revision"].string_or("");
-  row.hash = hash_from_hex(body["hash"].string_or("")).value_or(Hash{});
-  row.artifact_id = parse_uuid(body["artifact_id"].string_or("")).value_or(Uuid{});
-  row.start_byte = body["start_byte"].as_int().value_or(0);
-  row.size_bytes = body["size_bytes"].as_int().value_or(0);
-  if (body["text_artifact_id"]) row.text_artifact_id = parse_uuid(body["text_artifact_id"].string_or(""));
-  row.mime_type = body["mime_type"].string_or("text/plain");
-  row.format = body["format"].string_or("text");
-  row.language = body["language"].string_or("none");
-  row.title = body["title"].string_or("");
-  row.tags = strings_of(body["tags"]);
-  row.source = body["source"].string_or("");
-  row.sources = strings_of(body["sources"]);
-  row.source_url = body["source_url"].as_string();
-  row.trust = body["trust"].string_or("untrusted");
-  row.recorded_at = event.recorded_at;
-  const auto time = parse_time(body["timestamp"].string_or(""));
-  row.document_time = time ? *time : event.recorded_at;
-  row.chunker = body["chunker"].string_or("");
-  const auto list = json::parse(long_list);
-  out.chunks = chunks_of(long_list.empty() || !list ? body["chunks"] : list->root(), event.seq);
-  out.actor = event.actor;
-  return out;
 }
 
 Result<std::string> read_artifact(store::Reader& reader, store::ArtifactFiles& files, const Uuid& id) {
@@ -93,7 +38,7 @@ std::optional<store::CorpusChange> change_by(const events::Event& event, std::st
   const auto parsed = json::parse(*event.body);
   if (!parsed) return std::nullopt;
   const json::Value body = parsed->root();
-  if (event.type == "document.revised") return revised_by(event, body, long_list);
+  if (event.type == "document.revised") return store::revised_by(event, body, long_list);
   if (event.type == "document.retracted")
     return store::Retracted{event.seq, body["corpus"].string_or(""), body["document"].string_or("")};
   if (event.type == "source.revoked")
@@ -123,7 +68,7 @@ Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& ev
   std::string long_list;
   if (event.type == "document.revised" && event.body) {
     const auto body = json::parse(*event.body);
-    if (const auto id = body ? parse_uuid(body->root()["chunks_artifact_id"].string_or("")) : std::nullopt) {
+    if (const auto id = body ? store::chunk_list_of(body->root()) : std::nullopt) {
       auto text = read_artifact(reader, files, *id);
       if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
       if (text) long_list = *std::move(text);  // if the list was erased, the document has no chunks

@@ -123,6 +123,13 @@ class Reader {
   Result<std::vector<events::Event>> events(const EventFilter& filter, std::size_t limit,
                                             std::size_t body_bytes_max = SIZE_MAX);
   Result<std::optional<events::Event>> event_at(std::int64_t seq);
+  // Holds events, as read here, against the log's tree: their bodies, their entries and their leaves. Returns those
+  // that are not what was recorded, by seq, each with its error: corrupt, or unavailable if that is not known yet.
+  Result<std::map<std::int64_t, Error>> differing(const std::vector<events::Event>& events);
+  // Returns the first of these errors.
+  Status confirm(const std::vector<events::Event>& events);
+  // Like event_at, but of the event that the log recorded. Errors: also corrupt.
+  Result<std::optional<events::Event>> event_as_recorded(std::int64_t seq);
   Result<std::optional<events::Event>> event_of_run(std::int64_t run_no, std::int64_t run_seq);
   Result<std::optional<events::Event>> event_by_id(std::int64_t run_no, const Uuid& event_id);
   // Returns events from one snapshot, unordered and without their bodies; unknown ids are omitted.

@@ -57,6 +57,12 @@ events::Event event_of(const pqxx::row& row);
 // Returns existing artifacts, unordered, with the roots of their pieces.
 std::vector<ArtifactRow> artifacts_by_id(Reader::Impl& impl, const std::vector<Uuid>& artifact_ids);
 
+// Puts into rows what their events recorded, and the reason into those of which no event tells what they claim. Does
+// nothing without the log's tree.
+Status hold_documents(Reader& reader, Reader::Impl& impl, const std::vector<DocumentRow*>& rows);
+// Likewise for passages, with the texts of events.
+Status hold_chunks(Reader& reader, Reader::Impl& impl, std::vector<ChunkInDocument>& rows);
+
 // Returns nullptr for an event without a body.
 std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Event& event);
 
