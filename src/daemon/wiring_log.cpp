@@ -121,7 +121,9 @@ Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interr
   options.commit_deadline = std::chrono::milliseconds(config.commit_deadline_ms);
   ASSIGN_OR_RETURN(options.standbys, standbys_of(config));
   ASSIGN_OR_RETURN(written, store::WrittenEnd::open(own + "/keys"));
-  ASSIGN_OR_RETURN(const KnownEnds known, KnownEnds::read(own, config.origin, *written));
+  ASSIGN_OR_RETURN(KnownEnds known, KnownEnds::read(own, config.origin, *written));
+  ASSIGN_OR_RETURN(const auto keepers, audit::parse_keepers(config.witnesses));
+  known.ask(keepers);
   options.roots_wanted = known.sizes();
   options.written = written.get();
   ASSIGN_OR_RETURN(appender, store::Appender::open(std::move(options), clock, tail, runs));

@@ -7,14 +7,19 @@
 #include <fmt/format.h>
 
 #include "base/json/json.hpp"
+#include "base/log.hpp"
 #include "events/readable_text.hpp"
 #include "evidence/pointer.hpp"
 #include "store/files/artifact_row.hpp"
+#include "store/logs/document_seal.hpp"
 #include "store/read/document_row.hpp"
+#include "store/read/recorded.hpp"
+#include "store/tables/rebuild.hpp"
 
 namespace muniment::retrieval {
 namespace {
 
+constexpr std::size_t lives_per_page = 50'000, events_per_page = 4'096, events_bytes_max = 16 << 20;
 constexpr std::size_t chunk_rows_bytes_max = 64 << 20;  // size of some 40,000 rows
 
 constexpr std::size_t followed_chunks_max = 16'384;  // approximate number of chunks that one transaction writes
@@ -80,11 +85,86 @@ Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& ev
 DocumentFollower::DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files)
     : Follower("document", followed_types(), options, tail),
       place_(std::move(options.place)),
+      log_tail_(tail),
       files_(files),
       chunk_rows_(chunk_rows_bytes_max),
       last_change_(tail.next_seq() - 1) {}
 
+// Reads the lives of all revisions from the table.
+Status DocumentFollower::load_lives(store::Reader& reader) {
+  store::DocumentLives& lives = *place_.recorded->facts()->lives;
+  lives.clear();
+  for (std::int64_t from = 0;;) {
+    ASSIGN_OR_RETURN(const auto rows, reader.document_lives(from, lives_per_page));
+    for (const store::DocumentRow& row : rows) lives.add(row);
+    if (rows.size() < lives_per_page) return success();
+    from = rows.back().seq + 1;
+  }
+}
+
+// Holds every event against the log's tree, and derives the tables from them again.
+Status DocumentFollower::compare_with_log(store::Reader& reader) {
+  store::EventFilter filter;
+  for (std::int64_t seq = 0, size = log_tail_.next_seq(); seq < size;) {
+    filter.from_seq = seq;
+    filter.to_seq = size - 1;
+    ASSIGN_OR_RETURN(const auto events, reader.events(filter, events_per_page, events_bytes_max));
+    for (const events::Event& event : events) {
+      if (event.seq == seq) ++seq;
+    }
+    if (events.empty() || events.back().seq != seq - 1)
+      return Error(Errc::corrupt, fmt::format("event {} is missing: the log was changed. Run muniment-verify", seq));
+    RETURN_IF_ERROR(reader.confirm(events));
+  }
+  store::Rebuild work(place_);
+  RETURN_IF_ERROR(work.collect(next_seq()));
+  IndexedRuns runs;
+  ASSIGN_OR_RETURN(const auto tables, work.rebuild_corpora({store::corpus_tables.begin(), store::corpus_tables.end()},
+                                                           [&](const events::Event& event) {
+                                                             return corpus_change(event, runs, reader, files_);
+                                                           }));
+  for (const store::RebuiltTable& table : tables) {
+    if (!table.equal())
+      log_warning("a table differed from the log and was rebuilt", {{"table", table.name},
+                                                                    {"missing", std::to_string(table.missing)},
+                                                                    {"unexpected", std::to_string(table.unexpected)}});
+  }
+  return success();
+}
+
+Status DocumentFollower::begin(store::Reader& reader) {
+  const store::Recorded::Facts* const facts = place_.recorded ? place_.recorded->facts() : nullptr;
+  writing_.reset();
+  if (facts == nullptr || !facts->lives) return success();
+  RETURN_IF_ERROR(refused());
+  RETURN_IF_ERROR(load_lives(reader));
+  if (next_seq() > 0 && !facts->seal->matches(next_seq(), facts->lives->digest())) {
+    log_info("the document tables are compared with the log: they are not sealed as they are", {});
+    const Status compared = compare_with_log(reader);
+    if (!compared && compared.error().code == Errc::corrupt) facts->lives->refuse(compared.error());
+    RETURN_IF_ERROR(compared);
+    RETURN_IF_ERROR(load_lives(reader));
+    facts->seal->note(next_seq(), facts->lives->digest());
+    facts->seal->keep();
+  }
+  facts->lives->begin(next_seq());
+  return success();
+}
+
+void DocumentFollower::writing(const store::FollowedRows& rows, const store::CorpusEffects& effects,
+                               std::int64_t next_seq) {
+  const store::Recorded::Facts* const facts = place_.recorded ? place_.recorded->facts() : nullptr;
+  if (facts == nullptr || !facts->lives) return;
+  writing_ = facts->lives->derive(rows.corpus, effects);
+  writing_to_ = next_seq;
+  facts->seal->note(next_seq, facts->lives->digest(&*writing_));
+}
+
 void DocumentFollower::written(const store::FollowedRows& rows) {
+  if (writing_) {
+    place_.recorded->facts()->seal->keep();
+    place_.recorded->facts()->lives->take(*std::exchange(writing_, std::nullopt), writing_to_);
+  }
   chunk_rows_.changed(rows.corpus);
   const bool erased = std::ranges::any_of(rows.corpus, [](const store::CorpusChange& change) {
     return std::holds_alternative<store::Erased>(change) || std::holds_alternative<store::Revoked>(change);
@@ -112,7 +192,13 @@ void DocumentFollower::changed_at(std::int64_t seq) {
   }
 }
 
+Status DocumentFollower::refused() const {
+  const store::Recorded::Facts* const facts = place_.recorded ? place_.recorded->facts() : nullptr;
+  return facts == nullptr || !facts->lives ? success() : facts->lives->refused();
+}
+
 Status DocumentFollower::wait_for_changes(Deadline deadline) {
+  RETURN_IF_ERROR(refused());
   if (wait_for(last_change() + 1, deadline)) return success();
   const std::string why = problem();
   return Error(Errc::deadline_exceeded,

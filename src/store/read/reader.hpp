@@ -249,6 +249,8 @@ class Reader {
   Result<std::vector<DocumentRow>> document_history(std::string_view corpus, std::string_view document,
                                                     std::optional<std::int64_t> before,
                                                     std::size_t limit);  // newest first
+  // Returns the lives of revisions from `from_seq` on, in order: seq, names, chunks and ends.
+  Result<std::vector<DocumentRow>> document_lives(std::int64_t from_seq, std::size_t limit);
   Result<std::vector<DocumentRow>> documents_added(SeqSpan span,
                                                    std::size_t limit);  // revised within the span, in order
   Result<std::vector<DocumentRow>> documents_ended(SeqSpan span);       // ended or removed within the span

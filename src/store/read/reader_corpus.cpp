@@ -1,8 +1,10 @@
 // Implements reads of corpora: documents, revisions, chunks, and feedback on cards.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "base/json/json.hpp"
 #include "store/read/event_text.hpp"
@@ -120,6 +122,36 @@ Result<std::vector<ChunkInDocument>> held_chunks(Reader& reader, Reader::Impl& i
   return read;
 }
 
+constexpr std::chrono::milliseconds fits_within{1'000}, look_again_after{10};
+
+// Reads until the rows fit the lives of the documents, because a change may be written meanwhile. Errors: those of
+// `read`; corrupt if they do not fit.
+template <typename Read, typename Fits>
+auto read_fitting(Reader::Impl& impl, std::string_view corpus, Read read, Fits fits) -> decltype(read()) {
+  const auto at_latest = std::chrono::steady_clock::now() + fits_within;
+  while (true) {
+    auto rows = read();
+    if (!rows || corpus == run_corpus) return rows;
+    ASSIGN_OR_RETURN(const DocumentLives* const lives, lives_up_to(impl, 0));
+    if (lives == nullptr || fits(*rows, *lives)) return rows;
+    if (std::chrono::steady_clock::now() > at_latest)
+      return Error(Errc::corrupt,
+                   fmt::format("the tables of the corpus {} lack documents, or have others, than the log recorded. "
+                               "Run muniment-verify, and: muniment rebuild",
+                               corpus));
+    std::this_thread::sleep_for(look_again_after);
+  }
+}
+
+std::int64_t seq_of(const std::optional<DocumentRow>& row) { return row ? row->seq : -1; }
+
+// Returns whether the corpus belongs to the actor of its first revision.
+bool was_first_of(Reader& reader, const CorpusRow& row, std::int64_t first_seq) {
+  if (row.first_seq != first_seq) return false;
+  const auto first = reader.event_as_recorded(first_seq);
+  return first && *first && (*first)->actor == row.owner;
+}
+
 Status hold_cited(Reader& reader, Reader::Impl& impl, std::vector<CitedDocument>& found) {
   std::vector<ChunkInDocument> passages;
   std::vector<CitedDocument*> of_passages;
@@ -144,70 +176,102 @@ Status hold_cited(Reader& reader, Reader::Impl& impl, std::vector<CitedDocument>
 }  // namespace
 
 Result<std::vector<CorpusRow>> Reader::corpora(const std::optional<std::string>& owner, bool counted) {
-  return guarded(impl_->connection, "listing corpora", [&] {
-    std::vector<CorpusRow> out;
-    const std::string_view plain =
-        "SELECT corpus, owner, first_seq, last_seq, 0, 0 FROM corpus WHERE log_no = $1 AND ($2::text IS NULL OR owner = $2) ORDER BY corpus";
-    const std::string_view counting =
-        "SELECT c.corpus, c.owner, c.first_seq, c.last_seq, count(d.seq), coalesce(sum(d.chunks), 0)::bigint FROM corpus c LEFT JOIN document d "
-        "ON d.log_no = c.log_no AND d.corpus = c.corpus AND d.valid_to IS NULL WHERE c.log_no = $1 AND ($2::text IS NULL OR c.owner = $2) "
-        "GROUP BY c.corpus, c.owner, c.first_seq, c.last_seq ORDER BY c.corpus";
-    for (const pqxx::row& row : query(impl_->connection, counted ? "corpora_counted" : "corpora",
-                                      counted ? counting : plain, impl_->params().text_or_null(owner))) {
-      out.push_back({text_of(row[0]), text_of(row[1]), integer_of(row[2]), integer_of(row[3]), integer_of(row[4]),
-                     integer_of(row[5])});
-    }
-    return out;
+  const auto read = [&] {
+    return guarded(impl_->connection, "listing corpora", [&] {
+      std::vector<CorpusRow> out;
+      const std::string_view plain =
+          "SELECT corpus, owner, first_seq, last_seq, 0, 0 FROM corpus WHERE log_no = $1 AND ($2::text IS NULL OR owner = $2) ORDER BY corpus";
+      const std::string_view counting =
+          "SELECT c.corpus, c.owner, c.first_seq, c.last_seq, count(d.seq), coalesce(sum(d.chunks), 0)::bigint FROM corpus c LEFT JOIN document d "
+          "ON d.log_no = c.log_no AND d.corpus = c.corpus AND d.valid_to IS NULL WHERE c.log_no = $1 AND ($2::text IS NULL OR c.owner = $2) "
+          "GROUP BY c.corpus, c.owner, c.first_seq, c.last_seq ORDER BY c.corpus";
+      for (const pqxx::row& row : query(impl_->connection, counted ? "corpora_counted" : "corpora",
+                                        counted ? counting : plain, impl_->params().text_or_null(owner))) {
+        out.push_back({text_of(row[0]), text_of(row[1]), integer_of(row[2]), integer_of(row[3]), integer_of(row[4]),
+                       integer_of(row[5])});
+      }
+      return out;
+    });
+  };
+  return read_fitting(*impl_, {}, read, [&](std::vector<CorpusRow>& rows, const DocumentLives& lives) {
+    const auto recorded = lives.corpora();
+    if (!owner && rows.size() != recorded.size()) return false;
+    return std::ranges::all_of(rows, [&](const CorpusRow& row) {
+      const auto known = recorded.find(row.corpus);
+      return known != recorded.end() && was_first_of(*this, row, known->second);
+    });
   });
 }
 
 Result<std::optional<CorpusRow>> Reader::corpus(std::string_view corpus) {
-  return guarded(impl_->connection, "reading a corpus", [&] {
-    std::optional<CorpusRow> out;
-    const pqxx::result rows = query(
-        impl_->connection, "corpus",
-        "SELECT corpus, owner, first_seq, last_seq FROM corpus WHERE log_no = $1 AND corpus = $2 AND first_seq < $3",
-        impl_->params().text(corpus).integer(impl_->place.size));
-    if (!rows.empty())
-      out = CorpusRow{text_of(rows[0][0]), text_of(rows[0][1]), integer_of(rows[0][2]), integer_of(rows[0][3])};
-    return out;
+  const auto read = [&] {
+    return guarded(impl_->connection, "reading a corpus", [&] {
+      std::optional<CorpusRow> out;
+      const pqxx::result rows = query(
+          impl_->connection, "corpus",
+          "SELECT corpus, owner, first_seq, last_seq FROM corpus WHERE log_no = $1 AND corpus = $2 AND first_seq < $3",
+          impl_->params().text(corpus).integer(impl_->place.size));
+      if (!rows.empty())
+        out = CorpusRow{text_of(rows[0][0]), text_of(rows[0][1]), integer_of(rows[0][2]), integer_of(rows[0][3])};
+      return out;
+    });
+  };
+  return read_fitting(*impl_, corpus, read, [&](const std::optional<CorpusRow>& row, const DocumentLives& lives) {
+    const auto recorded = lives.corpora();
+    const auto known = recorded.find(std::string(corpus));
+    if (!row || known == recorded.end()) return row.has_value() == (known != recorded.end());
+    return was_first_of(*this, *row, known->second);
   });
 }
 
 Result<std::optional<DocumentRow>> Reader::document(std::string_view corpus, std::string_view document,
                                                     std::optional<std::int64_t> as_of) {
-  return held(*this, *impl_, guarded(impl_->connection, "reading a document", [&] {
-    if (!as_of) {
+  const auto read = [&] {
+    return held(*this, *impl_, guarded(impl_->connection, "reading a document", [&] {
+      if (!as_of) {
+        return first_document(
+            query(impl_->connection, "document_current",
+                  "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+                  " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.valid_to IS NULL",
+                  impl_->params().text(corpus).text(document)));
+      }
       return first_document(
-          query(impl_->connection, "document_current",
+          query(impl_->connection, "document_as_of",
                 "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-                " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.valid_to IS NULL",
-                impl_->params().text(corpus).text(document)));
-    }
-    return first_document(
-        query(impl_->connection, "document_as_of",
-              "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-              " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.seq <= $4 "
-              "AND (d.valid_to IS NULL OR d.valid_to > $4) ORDER BY d.seq DESC LIMIT 1",
-              impl_->params().text(corpus).text(document).integer(*as_of)));
-  }));
+                " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.seq <= $4 "
+                "AND (d.valid_to IS NULL OR d.valid_to > $4) ORDER BY d.seq DESC LIMIT 1",
+                impl_->params().text(corpus).text(document).integer(*as_of)));
+    }));
+  };
+  return read_fitting(*impl_, corpus, read, [&](const std::optional<DocumentRow>& row, const DocumentLives& lives) {
+    return seq_of(row) == lives.current(corpus, document, as_of);
+  });
 }
 
 Result<std::map<std::string, DocumentRow>> Reader::current_documents(std::string_view corpus,
                                                                      const std::vector<std::string>& documents) {
-  return held(*this, *impl_, guarded(impl_->connection, "reading documents", [&] {
-    std::map<std::string, DocumentRow> out;
-    for (const pqxx::row& row :
-         query(impl_->connection, "documents_current",
-               "SELECT " MUNIMENT_DOCUMENT_COLUMNS " FROM document d "
-               "WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = ANY ($3::text[]) AND d.valid_to IS NULL",
-               impl_->params().text(corpus).texts(documents))) {
-      DocumentRow document = document_of(row);
-      std::string id = document.document;
-      out.emplace(std::move(id), std::move(document));
-    }
-    return out;
-  }));
+  const auto read = [&] {
+    return held(*this, *impl_, guarded(impl_->connection, "reading documents", [&] {
+      std::map<std::string, DocumentRow> out;
+      for (const pqxx::row& row :
+           query(impl_->connection, "documents_current",
+                 "SELECT " MUNIMENT_DOCUMENT_COLUMNS " FROM document d "
+                 "WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = ANY ($3::text[]) AND d.valid_to IS NULL",
+                 impl_->params().text(corpus).texts(documents))) {
+        DocumentRow document = document_of(row);
+        std::string id = document.document;
+        out.emplace(std::move(id), std::move(document));
+      }
+      return out;
+    }));
+  };
+  return read_fitting(*impl_, corpus, read,
+                      [&](const std::map<std::string, DocumentRow>& rows, const DocumentLives& lives) {
+                        return std::ranges::all_of(documents, [&](const std::string& document) {
+                          const auto row = rows.find(document);
+                          return (row == rows.end() ? -1 : row->second.seq) == lives.current(corpus, document, {});
+                        });
+                      });
 }
 
 Result<bool> Reader::has_tag(const std::vector<std::string>& corpora, std::string_view tag) {
@@ -246,14 +310,25 @@ Result<std::optional<DocumentRow>> Reader::document_revision(std::string_view co
 
 Result<std::vector<DocumentRow>> Reader::documents(std::string_view corpus, const std::optional<std::string>& after,
                                                    std::size_t limit) {
-  return held(*this, *impl_, guarded(impl_->connection, "listing documents", [&] {
-    return rows_of(query(impl_->connection, "documents",
-                         "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-                         " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.valid_to IS NULL "
-                         "AND ($3::text IS NULL OR d.document > $3) ORDER BY d.document LIMIT $4",
-                         impl_->params().text(corpus).text_or_null(after).integer(static_cast<std::int64_t>(limit))),
-                   document_of);
-  }));
+  const auto read = [&] {
+    return held(*this, *impl_, guarded(impl_->connection, "listing documents", [&] {
+      return rows_of(query(impl_->connection, "documents",
+                           "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+                           " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.valid_to IS NULL "
+                           "AND ($3::text IS NULL OR d.document > $3) ORDER BY d.document LIMIT $4",
+                           impl_->params().text(corpus).text_or_null(after).integer(static_cast<std::int64_t>(limit))),
+                     document_of);
+    }));
+  };
+  // The lives have no order by name, so that a page is compared by the number of all documents.
+  return read_fitting(*impl_, corpus, read, [&](const std::vector<DocumentRow>& rows, const DocumentLives& lives) {
+    const auto count = guarded(impl_->connection, "counting documents", [&] {
+      return integer_of(query(impl_->connection, "documents_count",
+                              "SELECT count(*) FROM document WHERE log_no = $1 AND corpus = $2 AND valid_to IS NULL",
+                              impl_->params().text(corpus))[0][0]);
+    });
+    return count && *count == lives.current_count(corpus) && std::ranges::all_of(rows, &DocumentRow::current);
+  });
 }
 
 Result<std::map<std::int64_t, std::optional<Time>>> Reader::carried(const std::vector<std::int64_t>& seqs) {
@@ -277,18 +352,45 @@ Result<std::map<std::int64_t, std::optional<Time>>> Reader::carried(const std::v
 
 Result<std::vector<DocumentRow>> Reader::document_history(std::string_view corpus, std::string_view document,
                                                           std::optional<std::int64_t> before, std::size_t limit) {
-  return held(*this, *impl_, guarded(impl_->connection, "reading a document's history", [&] {
-    return rows_of(query(impl_->connection, "document_history",
-                         "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-                         " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 "
-                         "AND ($4::bigint IS NULL OR d.seq < $4) ORDER BY d.seq DESC LIMIT $5",
-                         impl_->params()
-                             .text(corpus)
-                             .text(document)
-                             .text_or_null(before ? std::optional(std::to_string(*before)) : std::nullopt)
-                             .integer(static_cast<std::int64_t>(limit))),
-                   document_of);
-  }));
+  const auto read = [&] {
+    return held(*this, *impl_, guarded(impl_->connection, "reading a document's history", [&] {
+      return rows_of(query(impl_->connection, "document_history",
+                           "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+                           " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 "
+                           "AND ($4::bigint IS NULL OR d.seq < $4) ORDER BY d.seq DESC LIMIT $5",
+                           impl_->params()
+                               .text(corpus)
+                               .text(document)
+                               .text_or_null(before ? std::optional(std::to_string(*before)) : std::nullopt)
+                               .integer(static_cast<std::int64_t>(limit))),
+                     document_of);
+    }));
+  };
+  return read_fitting(*impl_, corpus, read, [&](const std::vector<DocumentRow>& rows, const DocumentLives& lives) {
+    return std::ranges::equal(rows, lives.revisions(corpus, document, before, limit), {}, &DocumentRow::seq);
+  });
+}
+
+Result<std::vector<DocumentRow>> Reader::document_lives(std::int64_t from_seq, std::size_t limit) {
+  return guarded(impl_->connection, "reading the lives of documents", [&] {
+    std::vector<DocumentRow> out;
+    for (const pqxx::row& row :
+         query(impl_->connection, "document_lives",
+               "SELECT seq, corpus, document, first_chunk, chunks, valid_to, ended_by, removed_at FROM document "
+               "WHERE log_no = $1 AND seq >= $2 ORDER BY seq LIMIT $3",
+               impl_->params().integer(from_seq).integer(static_cast<std::int64_t>(limit)))) {
+      DocumentRow& life = out.emplace_back();
+      life.seq = integer_of(row[0]);
+      life.corpus = text_of(row[1]);
+      life.document = text_of(row[2]);
+      life.first_chunk = integer_of(row[3]);
+      life.chunks = integer_of(row[4]);
+      life.valid_to = integer_if(row[5]);
+      life.ended_by = text_if(row[6]);
+      life.removed_at = integer_if(row[7]);
+    }
+    return out;
+  });
 }
 
 Result<std::vector<DocumentRow>> Reader::documents_added(SeqSpan span, std::size_t limit) {

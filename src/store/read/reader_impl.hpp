@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/read/document_lives.hpp"
 #include "store/read/pq.hpp"
 #include "store/read/reader.hpp"
 
@@ -60,6 +61,8 @@ std::vector<ArtifactRow> artifacts_by_id(Reader::Impl& impl, const std::vector<U
 // Puts into rows what their events recorded, and the reason into those of which no event tells what they claim. Does
 // nothing without the log's tree.
 Status hold_documents(Reader& reader, Reader::Impl& impl, const std::vector<DocumentRow*>& rows);
+// Returns the lives of the documents once they include the events before `seq`; nullptr without the log's tree.
+Result<const DocumentLives*> lives_up_to(const Reader::Impl& impl, std::int64_t seq);
 // Likewise for passages, with the texts of events.
 Status hold_chunks(Reader& reader, Reader::Impl& impl, std::vector<ChunkInDocument>& rows);
 

@@ -202,7 +202,7 @@ void take_content(DocumentRow& row, DocumentRow recorded, std::size_t chunks) {
   recorded.valid_to = row.valid_to;
   recorded.ended_by = std::move(row.ended_by);
   recorded.removed_at = row.removed_at;
-  recorded.mended = !same_content(row, recorded) || row.chunks != recorded.chunks;
+  recorded.mended = row.mended || !same_content(row, recorded) || row.chunks != recorded.chunks;
   row = std::move(recorded);
 }
 
@@ -222,11 +222,24 @@ void hold_event_of_run(DocumentRow& row, const Held& held) {
   recorded.sources = {recorded.source};
   recorded.document_time = event.occurred_at.value_or(event.recorded_at);
   recorded.recorded_at = event.recorded_at;
-  recorded.mended = !same_content(row, recorded) || row.origin != recorded.origin || row.owner != recorded.owner;
+  recorded.mended =
+      row.mended || !same_content(row, recorded) || row.origin != recorded.origin || row.owner != recorded.owner;
   row = std::move(recorded);
 }
 
-void hold_row(DocumentRow& row, const Held& held) {
+// Holds the ends of a row against the lives of the documents.
+void hold_life(DocumentRow& row, const DocumentLives* lives) {
+  if (lives == nullptr) return;
+  const auto differed = lives->put_life(row);
+  if (!differed) row.differs = "the log has no such revision";
+  row.mended = differed.value_or(false);
+}
+
+void hold_row(DocumentRow& row, const Held& held, const DocumentLives* lives) {
+  hold_life(row, lives);
+  const bool erased = row.removed_at && row.ended_by == "erased";
+  if (!row.differs.empty()) return;
+  if (erased && (held.event == nullptr || !held.event->body)) return;  // nothing of it is left
   if (!held.refused.empty()) {
     row.differs = held.refused;
     return;
@@ -244,8 +257,13 @@ void hold_row(DocumentRow& row, const Held& held) {
   take_content(row, recorded, held.revised->chunks.size());
 }
 
-// A row of a revision whose event was erased has no content that could differ.
-bool was_erased(const DocumentRow& row) { return row.removed_at && row.ended_by == "erased" && row.size_bytes == 0; }
+// Returns the last event that changed one of the rows.
+std::int64_t last_change(const std::vector<DocumentRow*>& rows) {
+  std::int64_t last = -1;
+  for (const DocumentRow* row : rows)
+    last = std::max({last, row->seq, row->valid_to.value_or(-1), row->removed_at.value_or(-1)});
+  return last;
+}
 
 void report(const DocumentRow& row) {
   if (!row.mended && row.differs.empty()) return;
@@ -263,6 +281,10 @@ void hold_chunk(ChunkInDocument& item, const Held& held) {
     return;
   }
   if (item.document.of_run()) return;
+  if (!held.revised) {
+    item.document.differs = "its event was erased";
+    return;
+  }
   ChunkRow recorded = held.revised->chunks[static_cast<std::size_t>(row.number)];
   recorded.chunk_id = row.chunk_id;
   const auto facts = [](const ChunkRow& chunk) {
@@ -274,17 +296,22 @@ void hold_chunk(ChunkInDocument& item, const Held& held) {
 
 }  // namespace
 
+Result<const DocumentLives*> lives_up_to(const Reader::Impl& impl, std::int64_t seq) {
+  const Recorded::Facts* const facts = facts_of(impl);
+  if (facts == nullptr || !facts->lives) return nullptr;
+  RETURN_IF_ERROR(facts->lives->wait_for(seq));
+  return facts->lives.get();
+}
+
 Status hold_documents(Reader& reader, Reader::Impl& impl, const std::vector<DocumentRow*>& rows) {
   if (facts_of(impl) == nullptr) return success();
   std::set<std::int64_t> seqs;
-  for (const DocumentRow* row : rows) {
-    if (!was_erased(*row)) seqs.insert(row->seq);
-  }
+  for (const DocumentRow* row : rows) seqs.insert(row->seq);
+  ASSIGN_OR_RETURN(const DocumentLives* const lives, lives_up_to(impl, last_change(rows) + 1));
   if (seqs.empty()) return success();
   ASSIGN_OR_RETURN(const HeldEvents held, read_held(reader, impl, seqs));
   for (DocumentRow* row : rows) {
-    if (was_erased(*row)) continue;
-    hold_row(*row, held.by_seq.at(row->seq));
+    hold_row(*row, held.by_seq.at(row->seq), lives);
     report(*row);
   }
   return success();
@@ -297,13 +324,16 @@ Status hold_chunks(Reader& reader, Reader::Impl& impl, std::vector<ChunkInDocume
     if (tree || item.document.of_run()) seqs.insert(item.document.seq);
   }
   if (seqs.empty()) return success();
+  std::vector<DocumentRow*> documents;
+  for (ChunkInDocument& item : rows) documents.push_back(&item.document);
+  ASSIGN_OR_RETURN(const DocumentLives* const lives, lives_up_to(impl, last_change(documents) + 1));
   ASSIGN_OR_RETURN(const HeldEvents held, read_held(reader, impl, seqs));
   std::map<std::int64_t, std::shared_ptr<const EventText>> texts;
   for (ChunkInDocument& item : rows) {
     const auto found = held.by_seq.find(item.document.seq);
     if (found == held.by_seq.end()) continue;
     if (tree) {
-      hold_row(item.document, found->second);
+      hold_row(item.document, found->second, lives);
       if (item.document.differs.empty()) hold_chunk(item, found->second);
       report(item.document);
     }

@@ -14,6 +14,8 @@
 namespace muniment::store {
 
 class ArtifactFiles;
+class DocumentLives;
+class DocumentSeal;
 
 // The tree of a log. Any thread.
 class RecordedTree {
@@ -31,6 +33,8 @@ class Recorded {
     Uuid log_id;
     std::shared_ptr<RecordedTree> tree;
     ArtifactFiles* files = nullptr;  // hold the chunk lists of long documents
+    std::shared_ptr<DocumentLives> lives{};
+    std::shared_ptr<DocumentSeal> seal{};
   };
 
   // `facts.files` must outlive the readers.
