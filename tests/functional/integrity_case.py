@@ -33,9 +33,10 @@ def sha256(data: bytes) -> str:
 class Memories:
     """A daemon with the memories, in a folder of its own."""
 
-    def __init__(self, template: Optional["Memories"] = None, config: str = ""):
-        self.daemon = Daemon(config=config)
-        if template is None:
+    def __init__(self, template: Optional["Memories"] = None, witnesses: str = "", empty: bool = False):
+        self.daemon = Daemon(config=f'witnesses = "{witnesses}"\n')
+        self.key = self.daemon.folder / "log.pub"
+        if template is None and not empty:
             self.daemon.start()
             with self.daemon.client() as client:
                 client.remember("home", OLD_HOME, tags=["place"], source="run://chat-1")
@@ -43,7 +44,7 @@ class Memories:
                 for subject, text in FACTS.items():
                     client.remember(subject, text, tags=["fact"])
             self.stop()
-        else:
+        elif template is not None:
             subprocess.run(["cp", "-a", template.daemon.data, self.daemon.data], check=True)
 
     def start(self) -> None:
@@ -214,28 +215,29 @@ class Attacker:
             self.rewrite_event(row["seq"], f'"document":"{old}"', f'"document":"{new}"')
         return ()
 
-    def insert(self) -> tuple[str, ...]:
+    def insert(self, like: str = "food", subject: str = "card", words: str = "Kim pays with the card 4111.") -> tuple[str, ...]:
         """Adds a memory with its file, rows and event at the end of the log."""
-        row, text = self.document("food"), b"Kim pays with the card 4111."
+        row, text = self.document(like), words.encode()
         forged = "00000000-0000-7000-8000-000000000001"
+        source = self.daemon.data / "artifacts" / row["path"]
         path = pathlib.Path(row["path"]).with_name(forged)
         (self.daemon.data / "artifacts" / path).write_bytes(text)
-        for item in (self.daemon.data / "artifacts" / path,):
-            os.chown(item, (self.daemon.data / "artifacts" / row["path"]).stat().st_uid, -1)
+        os.chown(self.daemon.data / "artifacts" / path, source.stat().st_uid, -1)
         end = int(self.sql("SELECT max(seq) + 1 FROM event")[0][0])
-        body = ("replace(replace(replace(body::text, '\"document\":\"food\"', '\"document\":\"card\"'), "
-                f"'{row['artifact_id']}', '{forged}'), '{sha256(FACTS['food'].encode())}', '{sha256(text)}')::json")
+        body = "body::text"
+        for old, new in ((f'"document":"{like}"', f'"document":"{subject}"'), (row["artifact_id"], forged), (sha256(source.read_bytes()), sha256(text))):
+            body = f"replace({body}, '{old}', '{new}')"
         self.sql(
             f"INSERT INTO artifact SELECT '{forged}', run_id, step_id, '{path}', '{sha256(text)}', mime_type, {len(text)}, created_at, metadata, log_no, {end} "
             f"FROM artifact WHERE artifact_id = '{row['artifact_id']}'",
-            "CREATE TEMP TABLE d AS SELECT * FROM document WHERE seq = " + str(row["seq"]),
-            f"UPDATE d SET seq = {end}, document = 'card', artifact_id = '{forged}', size_bytes = {len(text)}, first_chunk = "
+            f"CREATE TEMP TABLE d AS SELECT * FROM document WHERE seq = {row['seq']}",
+            f"UPDATE d SET seq = {end}, document = '{subject}', artifact_id = '{forged}', size_bytes = {len(text)}, first_chunk = "
             "(SELECT max(chunk_id) + 1 FROM chunk), revision = 'forged'",
             "INSERT INTO document SELECT * FROM d",
             f"INSERT INTO chunk SELECT log_no, (SELECT max(chunk_id) + 1 FROM chunk), {end}, 0, 0, {len(text)}, decode('{sha256(text)}', 'hex'), NULL "
             f"FROM chunk WHERE seq = {row['seq']}",
             f"INSERT INTO event SELECT log_no, {end}, run_no, (SELECT max(run_seq) + 1 FROM event WHERE run_no = 0), recorded_at, occurred_at, origin, type, "
-            f"schema_version, step_id, actor, gen_random_uuid(), body_hash, salt, {body}, run_hash FROM event WHERE seq = {row['seq']}",
+            f"schema_version, step_id, actor, gen_random_uuid(), body_hash, salt, ({body})::json, run_hash FROM event WHERE seq = {row['seq']}",
             f"UPDATE event SET body_hash = sha256(salt || convert_to(body::text, 'UTF8')) WHERE seq = {end}")
         self.chain()
         return ("4111", '"card"')

@@ -124,6 +124,10 @@ Status DocumentFollower::compare_with_log(store::Reader& reader) {
                                                              return corpus_change(event, runs, reader, files_);
                                                            }));
   for (const store::RebuiltTable& table : tables) {
+    if (!table.equal()) {
+      const std::lock_guard lock(known_mutex_);
+      rebuilt_ += (rebuilt_.empty() ? "" : ", ") + table.name;
+    }
     if (!table.equal())
       log_warning("a table differed from the log and was rebuilt", {{"table", table.name},
                                                                     {"missing", std::to_string(table.missing)},
@@ -132,11 +136,28 @@ Status DocumentFollower::compare_with_log(store::Reader& reader) {
   return success();
 }
 
+std::string DocumentFollower::rebuilt() {
+  const std::lock_guard lock(known_mutex_);
+  return rebuilt_.empty() ? rebuilt_ : "tables that differed from the log were rebuilt at the start: " + rebuilt_;
+}
+
+// Checks that the table holds as many events as the log has.
+Status DocumentFollower::check_events(store::Reader& reader) {
+  const std::int64_t size = log_tail_.next_seq();
+  ASSIGN_OR_RETURN(const std::int64_t count, reader.event_count());
+  if (count >= size) return success();
+  const Error missing(Errc::corrupt,
+                      fmt::format("{} events are missing: the log was changed. Run muniment-verify", size - count));
+  place_.recorded->facts()->lives->refuse(missing);
+  return missing;
+}
+
 Status DocumentFollower::begin(store::Reader& reader) {
   const store::Recorded::Facts* const facts = place_.recorded ? place_.recorded->facts() : nullptr;
   writing_.reset();
   if (facts == nullptr || !facts->lives) return success();
   RETURN_IF_ERROR(refused());
+  RETURN_IF_ERROR(check_events(reader));
   RETURN_IF_ERROR(load_lives(reader));
   if (next_seq() > 0 && !facts->seal->matches(next_seq(), facts->lives->digest())) {
     log_info("the document tables are compared with the log: they are not sealed as they are", {});

@@ -35,6 +35,8 @@ class DocumentFollower final : public store::Follower {
   void changed_at(std::int64_t seq);
   // Returns why the documents of the log are refused: the log was changed, and is not the one that its writer knows.
   Status refused() const;
+  // Names the tables that were found different from the log since the start; empty: none.
+  std::string rebuilt();
   // Waits until the tables include every noted change, and so every acknowledged one. Errors: deadline_exceeded; those
   // of `refused`.
   Status wait_for_changes(Deadline deadline);
@@ -60,6 +62,7 @@ class DocumentFollower final : public store::Follower {
  private:
   void note(const std::vector<store::CorpusChange>& changes);
   Status load_lives(store::Reader& reader);
+  Status check_events(store::Reader& reader);
   Status compare_with_log(store::Reader& reader);
 
   const store::LogPlace place_;
@@ -71,6 +74,7 @@ class DocumentFollower final : public store::Follower {
   std::int64_t writing_to_ = 0;                          // position after them
   std::atomic<std::int64_t> last_change_;
   std::mutex known_mutex_;
+  std::string rebuilt_;
   std::shared_ptr<const Owners> owners_;  // nullptr: not read yet
   std::optional<bool> has_feedback_;      // nullopt: not read yet
 };

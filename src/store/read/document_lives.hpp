@@ -35,7 +35,7 @@ struct DocumentLife {
   std::uint32_t corpus = 0;
 };
 
-// What the writer of a batch decided, and the events do not tell.
+// Decisions of the writer of a batch that the events do not tell.
 struct CorpusEffects {
   std::map<std::int64_t, std::int64_t> first_chunks;          // of new revisions, by seq
   std::map<std::int64_t, std::vector<std::int64_t>> revoked;  // seqs of the revisions that a revocation ended

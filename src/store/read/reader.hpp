@@ -128,8 +128,15 @@ class Reader {
   Result<std::map<std::int64_t, Error>> differing(const std::vector<events::Event>& events);
   // Returns the first of these errors.
   Status confirm(const std::vector<events::Event>& events);
+  // Holds evidence that was read here against its events. Errors: corrupt, unavailable.
+  Status confirm(const std::vector<EvidenceRow>& evidence);
   // Like event_at, but of the event that the log recorded. Errors: also corrupt.
   Result<std::optional<events::Event>> event_as_recorded(std::int64_t seq);
+  // Checks that the table holds every event of a run from `from_run_seq` on, at least up to `next_run_seq`. Does
+  // nothing without the log's tree. Errors: corrupt.
+  Status check_run(std::int64_t run_no, std::int64_t from_run_seq, std::int64_t next_run_seq);
+  // Returns the number of events in the table.
+  Result<std::int64_t> event_count();
   Result<std::optional<events::Event>> event_of_run(std::int64_t run_no, std::int64_t run_seq);
   Result<std::optional<events::Event>> event_by_id(std::int64_t run_no, const Uuid& event_id);
   // Returns events from one snapshot, unordered and without their bodies; unknown ids are omitted.

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/json/json.hpp"
+#include "base/log.hpp"
 #include "store/read/event_text.hpp"
 #include "store/read/reader_impl.hpp"
 
@@ -145,11 +146,16 @@ auto read_fitting(Reader::Impl& impl, std::string_view corpus, Read read, Fits f
 
 std::int64_t seq_of(const std::optional<DocumentRow>& row) { return row ? row->seq : -1; }
 
-// Returns whether the corpus belongs to the actor of its first revision.
-bool was_first_of(Reader& reader, const CorpusRow& row, std::int64_t first_seq) {
-  if (row.first_seq != first_seq) return false;
+// Puts the actor of its first revision into the row of a corpus. Returns false if the log does not tell who it is.
+bool put_owner(Reader& reader, CorpusRow& row, std::int64_t first_seq) {
   const auto first = reader.event_as_recorded(first_seq);
-  return first && *first && (*first)->actor == row.owner;
+  if (!first || !*first) return false;
+  if (row.first_seq != first_seq || row.owner != (*first)->actor)
+    log_warning("a row of the table corpus differs from the log, and is not used",
+                {{"corpus", row.corpus}, {"owner", (*first)->actor}});
+  row.first_seq = first_seq;
+  row.owner = (*first)->actor;
+  return true;
 }
 
 Status hold_cited(Reader& reader, Reader::Impl& impl, std::vector<CitedDocument>& found) {
@@ -196,9 +202,9 @@ Result<std::vector<CorpusRow>> Reader::corpora(const std::optional<std::string>&
   return read_fitting(*impl_, {}, read, [&](std::vector<CorpusRow>& rows, const DocumentLives& lives) {
     const auto recorded = lives.corpora();
     if (!owner && rows.size() != recorded.size()) return false;
-    return std::ranges::all_of(rows, [&](const CorpusRow& row) {
+    return std::ranges::all_of(rows, [&](CorpusRow& row) {
       const auto known = recorded.find(row.corpus);
-      return known != recorded.end() && was_first_of(*this, row, known->second);
+      return known != recorded.end() && put_owner(*this, row, known->second);
     });
   });
 }
@@ -216,11 +222,11 @@ Result<std::optional<CorpusRow>> Reader::corpus(std::string_view corpus) {
       return out;
     });
   };
-  return read_fitting(*impl_, corpus, read, [&](const std::optional<CorpusRow>& row, const DocumentLives& lives) {
+  return read_fitting(*impl_, corpus, read, [&](std::optional<CorpusRow>& row, const DocumentLives& lives) {
     const auto recorded = lives.corpora();
     const auto known = recorded.find(std::string(corpus));
     if (!row || known == recorded.end()) return row.has_value() == (known != recorded.end());
-    return was_first_of(*this, *row, known->second);
+    return put_owner(*this, *row, known->second);
   });
 }
 

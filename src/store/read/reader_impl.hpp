@@ -66,6 +66,26 @@ Result<const DocumentLives*> lives_up_to(const Reader::Impl& impl, std::int64_t 
 // Likewise for passages, with the texts of events.
 Status hold_chunks(Reader& reader, Reader::Impl& impl, std::vector<ChunkInDocument>& rows);
 
+// Hold rows against the events in whose transactions they were written. Errors: corrupt, naming the first that differs.
+Status hold_artifacts(Reader& reader, Reader::Impl& impl, const std::vector<ArtifactRow>& rows);
+Status hold_manifests(Reader& reader, Reader::Impl& impl, const std::vector<ManifestRow>& rows);
+Status hold_claims(Reader& reader, Reader::Impl& impl, const std::vector<ClaimRow>& rows);
+Status hold_evidence(Reader& reader, Reader::Impl& impl, const std::vector<EvidenceRow>& rows);
+
+// Returns what was read once `hold` confirms it.
+template <typename Row>
+Result<std::vector<Row>> held_rows(Reader& reader, Reader::Impl& impl, Result<std::vector<Row>> read,
+                                   Status (*hold)(Reader&, Reader::Impl&, const std::vector<Row>&)) {
+  if (read) RETURN_IF_ERROR(hold(reader, impl, *read));
+  return read;
+}
+template <typename Row>
+Result<std::optional<Row>> held_rows(Reader& reader, Reader::Impl& impl, Result<std::optional<Row>> read,
+                                     Status (*hold)(Reader&, Reader::Impl&, const std::vector<Row>&)) {
+  if (read && *read) RETURN_IF_ERROR(hold(reader, impl, {**read}));
+  return read;
+}
+
 // Returns nullptr for an event without a body.
 std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Event& event);
 

@@ -5,10 +5,12 @@
 #include <set>
 
 #include "base/json/json.hpp"
+#include "base/json/json_tree.hpp"
 #include "base/log.hpp"
 #include "events/entry.hpp"
 #include "store/files/artifact_files.hpp"
 #include "store/files/artifact_row.hpp"
+#include "store/logs/erasure.hpp"
 #include "store/read/document_row.hpp"
 #include "store/read/reader_impl.hpp"
 #include "store/read/recorded.hpp"
@@ -62,6 +64,7 @@ Result<std::map<std::int64_t, Error>> Reader::differing(const std::vector<Event>
   std::map<std::int64_t, Error> found;
   const Recorded::Facts* const facts = facts_of(*impl_);
   if (facts == nullptr || events.empty()) return found;
+  if (facts->lives) RETURN_IF_ERROR(facts->lives->refused());
   ASSIGN_OR_RETURN(const auto chains, chained_to(*impl_, events));
   for (const Event& event : events) {
     const auto previous = chains.find({event.run_no, event.run_seq - 1});
@@ -87,6 +90,30 @@ Result<std::map<std::int64_t, Error>> Reader::differing(const std::vector<Event>
 Status Reader::confirm(const std::vector<Event>& events) {
   ASSIGN_OR_RETURN(const auto found, differing(events));
   return found.empty() ? success() : Status(found.begin()->second);
+}
+
+Status Reader::confirm(const std::vector<EvidenceRow>& evidence) { return hold_evidence(*this, *impl_, evidence); }
+
+Status Reader::check_run(std::int64_t run_no, std::int64_t from_run_seq, std::int64_t next_run_seq) {
+  if (facts_of(*impl_) == nullptr) return success();
+  ASSIGN_OR_RETURN(
+      const bool complete, guarded(impl_->connection, "counting the events of a run", [&] {
+        const pqxx::row row = query(
+            impl_->connection, "run_complete",
+            "SELECT count(*), coalesce(max(run_seq) + 1, 0) FROM event WHERE log_no = $1 AND run_no = $2 AND run_seq >= $3",
+            impl_->params().integer(run_no).integer(from_run_seq))[0];
+        const std::int64_t count = integer_of(row[0]), next = integer_of(row[1]);
+        return (next == 0 || count == next - from_run_seq) && std::max(next, from_run_seq) >= next_run_seq;
+      }));
+  if (complete) return success();
+  return Error(Errc::corrupt, "events of the run are missing: the log was changed. Run muniment-verify");
+}
+
+Result<std::int64_t> Reader::event_count() {
+  return guarded(impl_->connection, "counting events", [&] {
+    return integer_of(
+        query(impl_->connection, "event_count", "SELECT count(*) FROM event WHERE log_no = $1", impl_->params())[0][0]);
+  });
 }
 
 Result<std::optional<Event>> Reader::event_as_recorded(std::int64_t seq) {
@@ -345,6 +372,104 @@ Status hold_chunks(Reader& reader, Reader::Impl& impl, std::vector<ChunkInDocume
     item.event_text = text->second;
   }
   return success();
+}
+
+namespace {
+
+// Reads the events of rows and calls `fits(row, event, body)` with each. Errors: corrupt, naming the first row that
+// does not fit its event.
+template <typename Row, typename Fits>
+Status hold_rows(Reader& reader, Reader::Impl& impl, const std::vector<Row>& rows, std::string_view type, Fits fits) {
+  std::vector<std::int64_t> seqs;
+  for (const Row& row : rows) seqs.push_back(row.seq);
+  if (facts_of(impl) == nullptr || seqs.empty()) return success();
+  ASSIGN_OR_RETURN(const auto events, guarded(impl.connection, "reading the events of rows", [&] {
+                     auto found = rows_of(query(impl.connection, "events_at",
+                                                "SELECT " MUNIMENT_EVENT_COLUMNS
+                                                " FROM event WHERE log_no = $1 AND seq = ANY ($2::bigint[])",
+                                                impl.params().integers(seqs)),
+                                          event_of);
+                     impl.fill(found);
+                     impl.name_runs(found);
+                     return found;
+                   }));
+  RETURN_IF_ERROR(reader.confirm(events));
+  for (const Row& row : rows) {
+    const auto event = std::ranges::find(events, row.seq, &Event::seq);
+    const bool is_that = event != events.end() && event->type == type;
+    if (is_that && !event->body) return Error(Errc::unavailable, fmt::format("event {} was erased. Retry.", row.seq));
+    const auto body = is_that ? json::parse(*event->body) : Result<json::Document>(Error(Errc::corrupt, "no event"));
+    if (!body || !fits(row, *event, body->root()))
+      return Error(Errc::corrupt, fmt::format("a row of {} (seq {}) is not what its event recorded: the tables were "
+                                              "changed. Run muniment-verify, and: muniment rebuild",
+                                              type, row.seq));
+  }
+  return success();
+}
+
+bool same_text(const json::Value& value, const std::optional<std::string>& text) { return value.as_string() == text; }
+
+bool same_json(const json::Value& value, const std::optional<std::string>& text) {
+  if (!text) return !value.present();
+  const auto parsed = json::parse(*text);
+  return parsed && value.present() && json::Tree(value).canonical() == json::Tree(parsed->root()).canonical();
+}
+
+}  // namespace
+
+Status hold_artifacts(Reader& reader, Reader::Impl& impl, const std::vector<ArtifactRow>& rows) {
+  std::vector<ArtifactRow> held;
+  for (const ArtifactRow& row : rows) {
+    if (!is_erased(row)) held.push_back(row);
+  }
+  return hold_rows(
+      reader, impl, held, "artifact.stored", [](const ArtifactRow& row, const Event& event, const json::Value& body) {
+        return body["artifact_id"].string_or("") == row.artifact_id.text() && event.run_id == row.run_id &&
+               body["hash"].string_or("") == to_hex(row.hash) && body["size_bytes"].as_int() == row.size_bytes &&
+               body["path"].string_or("") == row.path && body["step_id"].string_or("") == row.step_id &&
+               body["mime_type"].string_or("") == row.mime_type;
+      });
+}
+
+Status hold_manifests(Reader& reader, Reader::Impl& impl, const std::vector<ManifestRow>& rows) {
+  std::vector<ManifestRow> held;
+  for (const ManifestRow& row : rows) {
+    if (row.manifest) held.push_back(row);
+  }
+  return hold_rows(reader, impl, held, "manifest.recorded",
+                   [](const ManifestRow& row, const Event& event, const json::Value& body) {
+                     const auto base = row.base_id ? std::optional(row.base_id->text()) : std::nullopt;
+                     return body["manifest_id"].string_or("") == row.manifest_id.text() && event.run_id == row.run_id &&
+                            body["hash"].string_or("") == to_hex(row.hash) && same_text(body["base"], base);
+                   });
+}
+
+Status hold_claims(Reader& reader, Reader::Impl& impl, const std::vector<ClaimRow>& rows) {
+  std::vector<ClaimRow> held;
+  for (const ClaimRow& row : rows) {
+    if (!row.text.empty()) held.push_back(row);
+  }
+  return hold_rows(reader, impl, held, "claim.recorded",
+                   [](const ClaimRow& row, const Event& event, const json::Value& body) {
+                     return body["claim_id"].string_or("") == row.claim_id.text() && event.run_id == row.run_id &&
+                            body["text"].string_or("") == row.text && same_json(body["pointers"], row.pointers);
+                   });
+}
+
+Status hold_evidence(Reader& reader, Reader::Impl& impl, const std::vector<EvidenceRow>& rows) {
+  std::vector<EvidenceRow> held;
+  for (const EvidenceRow& row : rows) {
+    if (row.hash != Hash{}) held.push_back(row);
+  }
+  return hold_rows(reader, impl, held, "evidence.recorded",
+                   [](const EvidenceRow& row, const Event& event, const json::Value& body) {
+                     const auto command = row.command_id ? std::optional(row.command_id->text()) : std::nullopt;
+                     return body["evidence_id"].string_or("") == row.evidence_id.text() && event.run_id == row.run_id &&
+                            event.actor == row.actor && body["type"].string_or("") == row.type &&
+                            body["hash"].string_or("") == to_hex(row.hash) && same_json(body["content"], row.content) &&
+                            same_text(body["pointer"], row.pointer) && same_text(body["task_id"], row.task_id) &&
+                            same_text(body["validator_id"], row.validator_id) && same_text(body["command_id"], command);
+                   });
 }
 
 }  // namespace muniment::store
