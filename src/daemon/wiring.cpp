@@ -16,6 +16,7 @@
 #include "audit/archiver.hpp"
 #include "audit/closed_tree.hpp"
 #include "audit/publisher.hpp"
+#include "audit/recorded_tree.hpp"
 #include "audit/redaction.hpp"
 #include "audit/witness/submitter.hpp"
 #include "base/config/prices.hpp"
@@ -46,13 +47,16 @@
 #include "store/append/appender.hpp"
 #include "store/append/written_end.hpp"
 #include "store/files/artifact_files.hpp"
+#include "store/logs/document_seal.hpp"
 #include "store/postgres/database.hpp"
 #include "store/postgres/migrations.hpp"
 #include "store/postgres/partitions.hpp"
 #include "store/postgres/private_postgres.hpp"
 #include "store/postgres/reporter_login.hpp"
 #include "store/read/connection.hpp"
+#include "store/read/document_lives.hpp"
 #include "store/read/reader.hpp"
+#include "store/read/recorded.hpp"
 #include "store/tables/prices.hpp"
 #include "store/tables/report_follower.hpp"
 #include "store/tables/run_follower.hpp"
@@ -137,6 +141,12 @@ Status Daemon::Parts::open_followers(const Config& config) {
   publisher->on_signed = [this](const audit::Published& published) { submitter->submit(published); };
   publisher->start();
   publisher->wait_begun(publish_at_most);
+  const store::LogStatus opened = appender->status();
+  const std::string key = written->key_for("documents");
+  auto lives = std::make_shared<store::DocumentLives>(key);
+  if (!opened.refused.empty()) lives->refuse(Error(Errc::system_error, opened.refused));
+  place.recorded->set({opened.log_id, std::make_shared<audit::PublishedTree>(*publisher, tail), files.get(), lives,
+                       std::make_shared<store::DocumentSeal>(own + "/keys/documents.seal", key, opened.log_id)});
   const store::LogStatus current = appender->status();
   ASSIGN_OR_RETURN(webhooks, webhook::Sender::open(std::move(webhook_settings), place, current.log_id, current.refused,
                                                    clock, tail));

@@ -50,6 +50,7 @@
 #include "store/postgres/reporter_login.hpp"
 #include "store/read/connection.hpp"
 #include "store/read/reader.hpp"
+#include "store/read/recorded.hpp"
 #include "store/tables/report_follower.hpp"
 #include "store/tables/run_follower.hpp"
 
@@ -64,6 +65,7 @@ constexpr std::chrono::milliseconds interrupt_at_most{300};
 Status Daemon::Parts::open_database(const Config& config, bool continue_restored, int interrupt) {
   place.uri = config.database;
   place.connections = std::make_shared<store::Connections>();
+  place.recorded = std::make_shared<store::Recorded>();
   std::optional<std::string> password;
   ASSIGN_OR_RETURN(place.log_no, store::read_log_no(config.data));
   RETURN_IF_ERROR(store::check_database_choice(config.data, config.database));
@@ -119,7 +121,9 @@ Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interr
   options.commit_deadline = std::chrono::milliseconds(config.commit_deadline_ms);
   ASSIGN_OR_RETURN(options.standbys, standbys_of(config));
   ASSIGN_OR_RETURN(written, store::WrittenEnd::open(own + "/keys"));
-  ASSIGN_OR_RETURN(const KnownEnds known, KnownEnds::read(own, config.origin, *written));
+  ASSIGN_OR_RETURN(KnownEnds known, KnownEnds::read(own, config.origin, *written));
+  ASSIGN_OR_RETURN(const auto keepers, audit::parse_keepers(config.witnesses));
+  known.ask(keepers);
   options.roots_wanted = known.sizes();
   options.written = written.get();
   ASSIGN_OR_RETURN(appender, store::Appender::open(std::move(options), clock, tail, runs));

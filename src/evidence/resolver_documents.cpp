@@ -92,6 +92,10 @@ Status Resolver::resolve_document(Resolution& out, bool with_text) {
   }
   out.recorded = true;
   const store::DocumentRow& row = *found.document;
+  if (!row.differs.empty()) {
+    out.fail(Reason::hash_mismatch, row.differs);
+    return success();
+  }
   ASSIGN_OR_RETURN(const bool removed, was_removed(out, row, found.owner));
   if (removed) return success();
   if (found.erased) {  // the follower of the table of documents may not have reached the erasure yet

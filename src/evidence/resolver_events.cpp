@@ -30,6 +30,11 @@ Status Resolver::resolve_event(Resolution& out) {
     out.was_erased("the event was redacted");
     return success();
   }
+  if (const Status recorded = reader_->confirm({*event}); !recorded) {
+    if (is_transient(recorded.error().code)) return recorded;
+    out.fail(Reason::hash_mismatch, recorded.error().message);
+    return success();
+  }
   const std::string_view salt(reinterpret_cast<const char*>(event->salt->data()), event->salt->size());
   if (sha256({salt, *event->body}) != event->body_hash) {
     out.fail(Reason::hash_mismatch, "the event's body does not match the hash recorded when it was stored");

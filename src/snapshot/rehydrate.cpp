@@ -17,7 +17,7 @@ std::string_view view_of(const Salt& salt) { return {reinterpret_cast<const char
 // Compares the row with its event. If a row and its hash were edited together, its event, which the run's chain
 // protects, shows the change.
 Status check_event(store::Reader& reader, const store::SnapshotRow& row) {
-  ASSIGN_OR_RETURN(const std::optional<events::Event> event, reader.event_at(row.event_seq));
+  ASSIGN_OR_RETURN(const std::optional<events::Event> event, reader.event_as_recorded(row.event_seq));
   if (!event || event->type != "snapshot.taken" || event->run_no != row.run_no) {
     return Error(Errc::corrupt, "event " + std::to_string(row.event_seq) + " is not its snapshot.taken");
   }
@@ -62,12 +62,23 @@ class RunEvents {
     filter_.to_run_seq = next_ + events_per_query - 1;
     ASSIGN_OR_RETURN(std::vector<events::Event> found,
                      reader_.events(filter_, static_cast<std::size_t>(events_per_query)));
+    RETURN_IF_ERROR(check(found));
     next_ += events_per_query;
     finished_ = found.empty() || found.back().run_seq < next_ - 1;
     return found;
   }
 
  private:
+  // Holds the events against the log. None may be missing between them.
+  Status check(const std::vector<events::Event>& found) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (found[i].run_seq != next_ + static_cast<std::int64_t>(i))
+        return Error(Errc::corrupt, "event " + std::to_string(next_ + static_cast<std::int64_t>(i)) +
+                                        " of the run is missing: the log was changed. Run muniment-verify");
+    }
+    return reader_.confirm(found);
+  }
+
   store::Reader& reader_;
   store::EventFilter filter_;
   std::int64_t next_ = 0;

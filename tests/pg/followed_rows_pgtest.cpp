@@ -86,8 +86,9 @@ class FollowedRowsTest : public ::testing::TestWithParam<int> {
                   "pg_stat_xact_user_tables")[0][0]);
   }
   std::int64_t rows_read(const std::vector<CorpusChange>& changes) {
-    return rows_read(
-        [&](Connection& connection, pqxx::work& work) { write_followed_corpus(connection, work, 1, changes); });
+    return rows_read([&](Connection& connection, pqxx::work& work) {
+      write_followed_corpus(connection, work, 1, changes, nullptr);
+    });
   }
   std::int64_t rows_read(const ReportRows& rows) {
     return rows_read(

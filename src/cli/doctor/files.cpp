@@ -259,7 +259,11 @@ void look_at_keys(Findings& findings, const Config& config) {
     if (fs::exists(keys + name, failed))
       closed_to_others(findings, keys + name, "the private key", runbook("checkpoints"));
   }
-  if (!fs::exists(own, failed) || fs::exists(keys + "/log.key", failed)) return;
+  const bool keyed = fs::exists(keys + "/log.key", failed);
+  if (keyed && config.witnesses.empty())
+    findings.note("witness", "none: an older copy of the database and the data folder together would not be detected",
+                  "set witnesses", runbook("witnesses"));
+  if (!fs::exists(own, failed) || keyed) return;
   if (is_restored(config)) {
     findings.note(
         "key",

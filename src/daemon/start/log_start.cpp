@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "audit/witness/held_checkpoint.hpp"
 #include "base/json/json.hpp"
 #include "base/log.hpp"
 #include "base/process/failpoint.hpp"
@@ -74,6 +75,7 @@ Result<KnownEnds> KnownEnds::read(const std::string& folder, std::string origin,
   ASSIGN_OR_RETURN(const audit::Keyring keys, audit::Keyring::open(folder + "/keys"));
   KnownEnds known;
   known.origin_ = std::move(origin);
+  known.keys_ = keys.verifiers();
   if (keys.last_signed()) known.signed_ = keys.last_signed()->checkpoint;
   known.signed_is_ours_ = keys.signed_last();
   known.can_sign_ = keys.can_sign();
@@ -82,9 +84,22 @@ Result<KnownEnds> KnownEnds::read(const std::string& folder, std::string origin,
   return known;
 }
 
+void KnownEnds::ask(const std::vector<audit::Keeper>& keepers) {
+  for (const audit::Keeper& keeper : keepers) {
+    auto held = audit::held_checkpoint(keeper, keys_);
+    if (!held) {
+      log_warning("a keeper of checkpoints does not answer: whether the log was rolled back is not known from it",
+                  {{"keeper", keeper.shown()}, {"error", held.error().message}});
+    } else if (*held) {
+      held_.push_back(**std::move(held));
+    }
+  }
+}
+
 std::vector<std::int64_t> KnownEnds::sizes() const {
   std::vector<std::int64_t> sizes;
   if (signed_) sizes.push_back(signed_->size);
+  for (const Checkpoint& held : held_) sizes.push_back(held.size);
   if (written_) sizes.insert(sizes.end(), {written_->committed.size, written_->intended.size});
   return sizes;
 }
@@ -96,6 +111,16 @@ std::optional<Error> KnownEnds::judge_signed(const store::Appender& appender) co
   const bool same =
       appender.root_at_start(signed_->size) == signed_->root && signed_->origin == origin_ + "/" + log.log_id.text();
   return same ? std::nullopt : std::optional(rewritten(signed_->size, "signed"));
+}
+
+// A copy of everything that is older differs only from what is held elsewhere.
+std::optional<Error> KnownEnds::judge_held(const store::Appender& appender) const {
+  const std::int64_t size = appender.status().size;
+  for (const Checkpoint& held : held_) {
+    if (held.size > size) return rolled_back(size, held.size, "witnessed");
+    if (appender.root_at_start(held.size) != held.root) return rewritten(held.size, "witnessed");
+  }
+  return std::nullopt;
 }
 
 std::optional<Error> KnownEnds::judge_written(const store::Appender& appender) const {
@@ -138,6 +163,7 @@ Result<LogStart> KnownEnds::judge(const store::Appender& appender, store::Reader
   credit(start, appender);
   start.refused = judge_signed(appender);
   if (!start.refused) start.refused = judge_written(appender);
+  if (!start.refused) start.refused = judge_held(appender);
   if (start.refused || size == 0) return start;
   ASSIGN_OR_RETURN(start.clean, was_stopped(start, size, reader));
   if (start.own_size == size) return start;

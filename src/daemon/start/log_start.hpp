@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "audit/keyring.hpp"
+#include "audit/witness/submitter.hpp"
 #include "base/result.hpp"
 #include "store/append/appender.hpp"
 #include "store/append/written_end.hpp"
@@ -29,6 +30,10 @@ class KnownEnds {
   // `folder` holds the log's own files; `origin` is the setting. Errors: those of the keys.
   static Result<KnownEnds> read(const std::string& folder, std::string origin, const store::WrittenEnd& written);
 
+  // Asks the keepers of checkpoints (the setting `witnesses`) for the newest that they hold. One that does not answer
+  // is logged, and gets the next checkpoint.
+  void ask(const std::vector<audit::Keeper>& keepers);
+
   // Sizes for AppenderOptions::roots_wanted.
   std::vector<std::int64_t> sizes() const;
   // `adopt_tail` is set if the operator has checked the foreign events and accepts them.
@@ -36,12 +41,15 @@ class KnownEnds {
 
  private:
   std::optional<Error> judge_signed(const store::Appender& appender) const;
+  std::optional<Error> judge_held(const store::Appender& appender) const;
   std::optional<Error> judge_written(const store::Appender& appender) const;
   void credit(LogStart& start, const store::Appender& appender) const;
   Result<bool> was_stopped(const LogStart& start, std::int64_t size, store::Reader& reader) const;
 
   std::string origin_;
+  std::vector<VerifierKey> keys_;
   std::optional<Checkpoint> signed_;
+  std::vector<Checkpoint> held_;  // elsewhere
   bool signed_is_ours_ = false;
   bool can_sign_ = false;
   std::optional<store::WrittenEnd::Record> written_;

@@ -23,7 +23,8 @@ Status wait_for(Services& services, std::int64_t seq, Deadline deadline, const s
   for (;;) {
     const Monotonic now = std::chrono::steady_clock::now();
     Status waited = retriever.wait_for(seq, std::min(deadline, Deadline(now + look_every)));
-    if (waited || std::chrono::steady_clock::now() >= deadline || gone()) return waited;
+    const bool behind = !waited && waited.error().code == Errc::deadline_exceeded;
+    if (!behind || std::chrono::steady_clock::now() >= deadline || gone()) return waited;
   }
 }
 

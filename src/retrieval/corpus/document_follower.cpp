@@ -7,18 +7,20 @@
 #include <fmt/format.h>
 
 #include "base/json/json.hpp"
-#include "base/json/json_lists.hpp"
+#include "base/log.hpp"
 #include "events/readable_text.hpp"
 #include "evidence/pointer.hpp"
 #include "store/files/artifact_row.hpp"
+#include "store/logs/document_seal.hpp"
+#include "store/read/document_row.hpp"
+#include "store/read/recorded.hpp"
+#include "store/tables/rebuild.hpp"
 
 namespace muniment::retrieval {
 namespace {
 
+constexpr std::size_t lives_per_page = 50'000, events_per_page = 4'096, events_bytes_max = 16 << 20;
 constexpr std::size_t chunk_rows_bytes_max = 64 << 20;  // size of some 40,000 rows
-
-using store::ChunkRow;
-using store::DocumentRow;
 
 constexpr std::size_t followed_chunks_max = 16'384;  // approximate number of chunks that one transaction writes
 
@@ -27,58 +29,6 @@ std::vector<std::string> followed_types() {
                                     "run.started"};
   types.insert(types.end(), std::begin(events::readable_types), std::end(events::readable_types));
   return types;
-}
-
-// Parses a list [[start, end, sha256, heading?], …].
-std::vector<ChunkRow> chunks_of(const json::Value& list, std::int64_t seq) {
-  std::vector<ChunkRow> out;
-  for (const json::Value item : list) {
-    ChunkRow chunk;
-    chunk.seq = seq;
-    chunk.number = static_cast<std::int64_t>(out.size());
-    std::size_t place = 0;
-    for (const json::Value part : item) {
-      switch (place++) {
-        case 0: chunk.start_byte = part.as_int().value_or(0); break;
-        case 1: chunk.end_byte = part.as_int().value_or(0); break;
-        case 2: chunk.hash = hash_from_hex(part.string_or("")).value_or(Hash{}); break;
-        default: chunk.heading = part.string_or("");
-      }
-    }
-    out.push_back(std::move(chunk));
-  }
-  return out;
-}
-
-store::Revised revised_by(const events::Event& event, const json::Value& body, std::string_view long_list) {
-  store::Revised out;
-  DocumentRow& row = out.row;
-  row.seq = event.seq;
-  row.corpus = body["corpus"].string_or("");
-  row.document = body["document"].string_or("");
-  row.revision = body["revision"].string_or("");
-  row.hash = hash_from_hex(body["hash"].string_or("")).value_or(Hash{});
-  row.artifact_id = parse_uuid(body["artifact_id"].string_or("")).value_or(Uuid{});
-  row.start_byte = body["start_byte"].as_int().value_or(0);
-  row.size_bytes = body["size_bytes"].as_int().value_or(0);
-  if (body["text_artifact_id"]) row.text_artifact_id = parse_uuid(body["text_artifact_id"].string_or(""));
-  row.mime_type = body["mime_type"].string_or("text/plain");
-  row.format = body["format"].string_or("text");
-  row.language = body["language"].string_or("none");
-  row.title = body["title"].string_or("");
-  row.tags = strings_of(body["tags"]);
-  row.source = body["source"].string_or("");
-  row.sources = strings_of(body["sources"]);
-  row.source_url = body["source_url"].as_string();
-  row.trust = body["trust"].string_or("untrusted");
-  row.recorded_at = event.recorded_at;
-  const auto time = parse_time(body["timestamp"].string_or(""));
-  row.document_time = time ? *time : event.recorded_at;
-  row.chunker = body["chunker"].string_or("");
-  const auto list = json::parse(long_list);
-  out.chunks = chunks_of(long_list.empty() || !list ? body["chunks"] : list->root(), event.seq);
-  out.actor = event.actor;
-  return out;
 }
 
 Result<std::string> read_artifact(store::Reader& reader, store::ArtifactFiles& files, const Uuid& id) {
@@ -93,7 +43,7 @@ std::optional<store::CorpusChange> change_by(const events::Event& event, std::st
   const auto parsed = json::parse(*event.body);
   if (!parsed) return std::nullopt;
   const json::Value body = parsed->root();
-  if (event.type == "document.revised") return revised_by(event, body, long_list);
+  if (event.type == "document.revised") return store::revised_by(event, body, long_list);
   if (event.type == "document.retracted")
     return store::Retracted{event.seq, body["corpus"].string_or(""), body["document"].string_or("")};
   if (event.type == "source.revoked")
@@ -123,7 +73,7 @@ Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& ev
   std::string long_list;
   if (event.type == "document.revised" && event.body) {
     const auto body = json::parse(*event.body);
-    if (const auto id = body ? parse_uuid(body->root()["chunks_artifact_id"].string_or("")) : std::nullopt) {
+    if (const auto id = body ? store::chunk_list_of(body->root()) : std::nullopt) {
       auto text = read_artifact(reader, files, *id);
       if (!text && text.error().code == Errc::unavailable) return std::move(text).error();
       if (text) long_list = *std::move(text);  // if the list was erased, the document has no chunks
@@ -135,11 +85,107 @@ Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& ev
 DocumentFollower::DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files)
     : Follower("document", followed_types(), options, tail),
       place_(std::move(options.place)),
+      log_tail_(tail),
       files_(files),
       chunk_rows_(chunk_rows_bytes_max),
       last_change_(tail.next_seq() - 1) {}
 
+// Reads the lives of all revisions from the table.
+Status DocumentFollower::load_lives(store::Reader& reader) {
+  store::DocumentLives& lives = *place_.recorded->facts()->lives;
+  lives.clear();
+  for (std::int64_t from = 0;;) {
+    ASSIGN_OR_RETURN(const auto rows, reader.document_lives(from, lives_per_page));
+    for (const store::DocumentRow& row : rows) lives.add(row);
+    if (rows.size() < lives_per_page) return success();
+    from = rows.back().seq + 1;
+  }
+}
+
+// Holds every event against the log's tree, and derives the tables from them again.
+Status DocumentFollower::compare_with_log(store::Reader& reader) {
+  store::EventFilter filter;
+  for (std::int64_t seq = 0, size = log_tail_.next_seq(); seq < size;) {
+    filter.from_seq = seq;
+    filter.to_seq = size - 1;
+    ASSIGN_OR_RETURN(const auto events, reader.events(filter, events_per_page, events_bytes_max));
+    for (const events::Event& event : events) {
+      if (event.seq == seq) ++seq;
+    }
+    if (events.empty() || events.back().seq != seq - 1)
+      return Error(Errc::corrupt, fmt::format("event {} is missing: the log was changed. Run muniment-verify", seq));
+    RETURN_IF_ERROR(reader.confirm(events));
+  }
+  store::Rebuild work(place_);
+  RETURN_IF_ERROR(work.collect(next_seq()));
+  IndexedRuns runs;
+  ASSIGN_OR_RETURN(const auto tables, work.rebuild_corpora({store::corpus_tables.begin(), store::corpus_tables.end()},
+                                                           [&](const events::Event& event) {
+                                                             return corpus_change(event, runs, reader, files_);
+                                                           }));
+  for (const store::RebuiltTable& table : tables) {
+    if (!table.equal()) {
+      const std::lock_guard lock(known_mutex_);
+      rebuilt_ += (rebuilt_.empty() ? "" : ", ") + table.name;
+    }
+    if (!table.equal())
+      log_warning("a table differed from the log and was rebuilt", {{"table", table.name},
+                                                                    {"missing", std::to_string(table.missing)},
+                                                                    {"unexpected", std::to_string(table.unexpected)}});
+  }
+  return success();
+}
+
+std::string DocumentFollower::rebuilt() {
+  const std::lock_guard lock(known_mutex_);
+  return rebuilt_.empty() ? rebuilt_ : "tables that differed from the log were rebuilt at the start: " + rebuilt_;
+}
+
+// Checks that the table holds as many events as the log has.
+Status DocumentFollower::check_events(store::Reader& reader) {
+  const std::int64_t size = log_tail_.next_seq();
+  ASSIGN_OR_RETURN(const std::int64_t count, reader.event_count());
+  if (count >= size) return success();
+  const Error missing(Errc::corrupt,
+                      fmt::format("{} events are missing: the log was changed. Run muniment-verify", size - count));
+  place_.recorded->facts()->lives->refuse(missing);
+  return missing;
+}
+
+Status DocumentFollower::begin(store::Reader& reader) {
+  const store::Recorded::Facts* const facts = place_.recorded ? place_.recorded->facts() : nullptr;
+  writing_.reset();
+  if (facts == nullptr || !facts->lives) return success();
+  RETURN_IF_ERROR(refused());
+  RETURN_IF_ERROR(check_events(reader));
+  RETURN_IF_ERROR(load_lives(reader));
+  if (next_seq() > 0 && !facts->seal->matches(next_seq(), facts->lives->digest())) {
+    log_info("the document tables are compared with the log: they are not sealed as they are", {});
+    const Status compared = compare_with_log(reader);
+    if (!compared && compared.error().code == Errc::corrupt) facts->lives->refuse(compared.error());
+    RETURN_IF_ERROR(compared);
+    RETURN_IF_ERROR(load_lives(reader));
+    facts->seal->note(next_seq(), facts->lives->digest());
+    facts->seal->keep();
+  }
+  facts->lives->begin(next_seq());
+  return success();
+}
+
+void DocumentFollower::writing(const store::FollowedRows& rows, const store::CorpusEffects& effects,
+                               std::int64_t next_seq) {
+  const store::Recorded::Facts* const facts = place_.recorded ? place_.recorded->facts() : nullptr;
+  if (facts == nullptr || !facts->lives) return;
+  writing_ = facts->lives->derive(rows.corpus, effects);
+  writing_to_ = next_seq;
+  facts->seal->note(next_seq, facts->lives->digest(&*writing_));
+}
+
 void DocumentFollower::written(const store::FollowedRows& rows) {
+  if (writing_) {
+    place_.recorded->facts()->seal->keep();
+    place_.recorded->facts()->lives->take(*std::exchange(writing_, std::nullopt), writing_to_);
+  }
   chunk_rows_.changed(rows.corpus);
   const bool erased = std::ranges::any_of(rows.corpus, [](const store::CorpusChange& change) {
     return std::holds_alternative<store::Erased>(change) || std::holds_alternative<store::Revoked>(change);
@@ -167,7 +213,13 @@ void DocumentFollower::changed_at(std::int64_t seq) {
   }
 }
 
+Status DocumentFollower::refused() const {
+  const store::Recorded::Facts* const facts = place_.recorded ? place_.recorded->facts() : nullptr;
+  return facts == nullptr || !facts->lives ? success() : facts->lives->refused();
+}
+
 Status DocumentFollower::wait_for_changes(Deadline deadline) {
+  RETURN_IF_ERROR(refused());
   if (wait_for(last_change() + 1, deadline)) return success();
   const std::string why = problem();
   return Error(Errc::deadline_exceeded,

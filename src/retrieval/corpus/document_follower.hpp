@@ -33,7 +33,12 @@ class DocumentFollower final : public store::Follower {
 
   // Notes that the event at `seq` changed a document. Any thread.
   void changed_at(std::int64_t seq);
-  // Waits until the tables include every noted change, and so every acknowledged one. Errors: deadline_exceeded.
+  // Returns why the documents of the log are refused: the log was changed, and is not the one that its writer knows.
+  Status refused() const;
+  // Names the tables that were found different from the log since the start; empty: none.
+  std::string rebuilt();
+  // Waits until the tables include every noted change, and so every acknowledged one. Errors: deadline_exceeded; those
+  // of `refused`.
   Status wait_for_changes(Deadline deadline);
   // The existing corpora, with their owners.
   using Owners = std::map<std::string, std::string>;
@@ -50,17 +55,26 @@ class DocumentFollower final : public store::Follower {
 
  protected:
   Result<store::FollowedRows> apply(const std::vector<store::EventPtr>& events, store::Reader& reader) override;
+  Status begin(store::Reader& reader) override;
+  void writing(const store::FollowedRows& rows, const store::CorpusEffects& effects, std::int64_t next_seq) override;
   void written(const store::FollowedRows& rows) override;
 
  private:
   void note(const std::vector<store::CorpusChange>& changes);
+  Status load_lives(store::Reader& reader);
+  Status check_events(store::Reader& reader);
+  Status compare_with_log(store::Reader& reader);
 
   const store::LogPlace place_;
+  const store::Tail& log_tail_;
   store::ArtifactFiles& files_;
   IndexedRuns runs_;
   store::ChunkRows chunk_rows_;
+  std::optional<store::DocumentLives::Update> writing_;  // of the rows that are being committed
+  std::int64_t writing_to_ = 0;                          // position after them
   std::atomic<std::int64_t> last_change_;
   std::mutex known_mutex_;
+  std::string rebuilt_;
   std::shared_ptr<const Owners> owners_;  // nullptr: not read yet
   std::optional<bool> has_feedback_;      // nullopt: not read yet
 };

@@ -2,6 +2,7 @@
 #include "retrieval/corpus/indexer.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/log.hpp"
 #include "base/metrics.hpp"
@@ -9,6 +10,8 @@
 #include "retrieval/corpus/model_trainer.hpp"
 #include "retrieval/query/card.hpp"
 #include "retrieval/text/document_text.hpp"
+#include "store/read/document_lives.hpp"
+#include "store/read/recorded.hpp"
 
 namespace muniment::retrieval {
 namespace {
@@ -141,6 +144,7 @@ Result<bool> Indexer::step() {
   const std::int64_t restarts = search_.health().restarts;
   if (next_seq_.load() < 0 || restarts != restarts_) {
     restarts_ = restarts;
+    counted_ = false;
     ASSIGN_OR_RETURN(const std::int64_t from, watermark());
     given_ = from;
     next_seq_.store(from, std::memory_order_release);
@@ -148,6 +152,7 @@ Result<bool> Indexer::step() {
   }
   const std::int64_t from = next_seq_.load();
   const std::int64_t end = documents_.next_seq();
+  if (!counted_ && from >= end) RETURN_IF_ERROR(count_passages(end));
   if (from >= end) return give_models();
   ASSIGN_OR_RETURN(EngineBatch batch, read_batch(from, end));
   if (!batch.add.empty() || !batch.close.empty() || !batch.remove.empty()) {
@@ -157,11 +162,29 @@ Result<bool> Indexer::step() {
     next_look_ = Monotonic();
     look_at_lag();  // whoever waits for this batch may ask for the lag
     given_ = batch.next_seq;
+    counted_ = false;
     next_change_.store(batch.next_seq, std::memory_order_release);
     trainer_.wake();
   }
+  if (!counted_ && batch.next_seq >= end) RETURN_IF_ERROR(count_passages(batch.next_seq));
   next_seq_.store(batch.next_seq, std::memory_order_release);
   return true;
+}
+
+// The indexes include everything before `next_seq`. Counts again later if the documents have changed since.
+Status Indexer::count_passages(std::int64_t next_seq) {
+  const auto& recorded = reader_.place().recorded;
+  const store::Recorded::Facts* const facts = recorded ? recorded->facts() : nullptr;
+  if (facts == nullptr || !facts->lives || facts->lives->next_seq() != next_seq) return success();
+  const std::int64_t passages = facts->lives->passages();
+  ASSIGN_OR_RETURN(const EngineStatus status, search_.status(std::chrono::steady_clock::now() + status_patience));
+  if (facts->lives->next_seq() != next_seq) return success();
+  if (passages != status.chunks)
+    log_warning("the search indexes differ from the log",
+                {{"passages_indexed", std::to_string(status.chunks)}, {"passages_recorded", std::to_string(passages)}});
+  differing_.store(std::abs(passages - status.chunks), std::memory_order_release);
+  counted_ = true;
+  return success();
 }
 
 // Sends the newest model of each corpus if the engine has a different one or none, and then the texts for it in parts.

@@ -47,6 +47,8 @@ class Indexer {
   // Returns the parts that the engine lacks, as last reported.
   std::vector<std::string> degraded() const;
   std::vector<std::string> absent() const;  // returns the subset that was never installed
+  // Compares the indexes with the log: returns the number of current passages that they lack, or hold beyond the log.
+  std::int64_t differing_passages() const { return differing_.load(std::memory_order_acquire); }
   // Slow lanes that have not embedded everything, as reported about a second ago.
   std::vector<std::string> behind() const;
 
@@ -55,6 +57,7 @@ class Indexer {
   Result<bool> step();  // returns false if there was nothing to do
   Result<std::int64_t> watermark();
   void look_at_lag();
+  Status count_passages(std::int64_t next_seq);
   Result<EngineBatch> read_batch(std::int64_t from, std::int64_t end);
   Status add_texts(const std::vector<store::DocumentRow>& rows, EngineBatch& batch);
   Result<std::optional<EngineChunk>> engine_chunk(const store::ChunkInDocument& item);
@@ -84,7 +87,9 @@ class Indexer {
   std::atomic<std::int64_t> next_seq_{-1};  // -1: the position is not known yet
   std::atomic<std::int64_t> next_change_{0};
   std::atomic<std::int64_t> engine_starts_{0};
-  std::string problem_;  // guarded by the worker's lock, like the next ones
+  std::atomic<std::int64_t> differing_{0};
+  bool counted_ = false;  // since the last change of the indexes
+  std::string problem_;   // guarded by the worker's lock, like the next ones
   std::vector<std::string> degraded_, absent_, behind_;
   WorkerThread worker_;
 };

@@ -31,6 +31,7 @@ std::string pointer_of(const store::ChunkInDocument& item, bool exact) {
 }
 
 Result<std::string> read_passage(const store::ChunkInDocument& item, store::ArtifactFiles& files) {
+  if (!item.document.differs.empty()) return Error(Errc::corrupt, item.document.differs);
   if (item.document.of_run()) return read_event_passage(item, files);
   return files.read_hashed(item.path, item.document.text_start() + item.chunk.start_byte,
                            item.chunk.end_byte - item.chunk.start_byte, item.chunk.hash);

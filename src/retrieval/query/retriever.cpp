@@ -25,6 +25,7 @@ constexpr std::size_t spare_rows = 6;  // rows read in addition to those that a 
 
 Result<Retriever::Plan> Retriever::plan(const Question& question, const Scope& scope, store::Reader& reader,
                                         const store::Tail& tail, Deadline deadline) const {
+  RETURN_IF_ERROR(documents_.refused());
   ASSIGN_OR_RETURN(Plan plan, understand(question, scope, hooks_, reader, tail, deadline));
   plan.watermark = indexer_.next_change();
   if (!question.cursor.empty()) {
@@ -64,7 +65,7 @@ struct Retriever::Work {
     const std::size_t top_k = plan.question.top_k;
     const std::vector<std::string> words = words_to_show(plan.markup);
     std::set<std::pair<std::string, std::string>> documents;  // already shown, on this page or an earlier one
-    std::size_t unverified = 0;
+    std::size_t unverified = 0, mended = 0;
     // With grouping, earlier pages decide which documents are new, so the ranking is read from the first rank.
     const std::size_t first = plan.question.by_document ? 0 : plan.from;
     std::size_t place = first;
@@ -82,6 +83,7 @@ struct Retriever::Work {
           continue;
         }
         const store::ChunkInDocument& item = *found->second;
+        mended += item.document.mended;
         const bool seen =
             plan.question.by_document && !documents.emplace(item.document.corpus, item.document.document).second;
         if (seen || place < plan.from) continue;
@@ -100,6 +102,8 @@ struct Retriever::Work {
       answer.passing = true;
       answer.degraded.push_back(fmt::format("{} hits were omitted because they could not be verified", unverified));
     }
+    if (mended > 0)
+      answer.degraded.push_back(fmt::format("{} hits have rows that differ from the log: the log's are used", mended));
     if (place < ranked.size()) answer.cursor = text_of({place, pages_watermark(), plan.hash, keep_ranking()});
     return success();
   }
@@ -279,6 +283,11 @@ struct Retriever::Work {
       answer_from_samples();
       return success();
     }
+    if (const std::int64_t differing = retriever.indexer_.differing_passages(); differing > 0) {
+      answer.passing = true;
+      answer.degraded.push_back(fmt::format(
+          "{} passages could not be verified and are not in the search indexes as the log recorded them", differing));
+    }
     if (!plan.corpora.empty()) {
       RETURN_IF_ERROR(take_ranking());
       RETURN_IF_ERROR(fill_page());
@@ -318,6 +327,7 @@ Result<Answer> Retriever::answer(const Plan& plan, store::Reader& reader, Deadli
 }
 
 Status Retriever::wait_for(std::int64_t seq, Deadline deadline) const {
+  RETURN_IF_ERROR(documents_.refused());
   if (!documents_.wait_for(seq + 1, deadline)) {
     return Error(Errc::deadline_exceeded,
                  fmt::format("min_seq: the document tables are behind, at {} of {}.", documents_.next_seq(), seq));

@@ -106,6 +106,10 @@ Result<std::optional<WrittenEnd::Record>> WrittenEnd::find(const std::string& fo
   return WrittenEnd(folder, std::move(file), std::move(*key), true).read();
 }
 
+std::string WrittenEnd::key_for(std::string_view purpose) const {
+  return std::string(view(hmac_sha256(key_, {"muniment-key\n", purpose})));
+}
+
 // Returns the newer of the two records that are authenticated by the key.
 std::optional<WrittenEnd::Record> WrittenEnd::read() {
   std::optional<Record> newest;

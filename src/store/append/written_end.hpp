@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/files/file.hpp"
 #include "base/ids.hpp"
@@ -44,6 +45,9 @@ class WrittenEnd {
   const std::optional<Record>& found() const { return found_; }
   // Returns true if the key is stored but its record is missing, which never happens in normal operation.
   bool lost() const { return key_is_kept_ && !found_; }
+
+  // Returns a key for another purpose, which reveals nothing of writer.key.
+  std::string key_for(std::string_view purpose) const;
 
   // Starts the records of the log with this id, marked as not stopped. Durable on return.
   Status begin(const Uuid& log_id, const LogEnd& committed);

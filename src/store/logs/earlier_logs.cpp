@@ -24,6 +24,7 @@ Result<std::unique_ptr<EarlierLog>> log_before(Reader& reader, const std::string
   }
   auto log = std::make_unique<EarlierLog>();
   log->place = reader.place();
+  log->place.recorded = nullptr;  // the tree of the current log
   log->place.log_no = static_cast<std::int16_t>(log_no);
   log->folder = log_folder(data, log->place.log_no);
   log->place.archive = log->folder + "/archive";

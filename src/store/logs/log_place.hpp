@@ -11,6 +11,8 @@
 
 namespace muniment::store {
 
+class Recorded;
+
 struct LogPlace {
   std::string uri;
   std::int16_t log_no = 1;
@@ -20,6 +22,8 @@ struct LogPlace {
   std::int64_t size = INT64_MAX;
   std::shared_ptr<Connections>
       connections{};  // the daemon's list, to which readers add their connections; nullptr: none
+  // The log as its writer knows it (store/read/recorded.hpp). nullptr: rows are not held against it.
+  std::shared_ptr<Recorded> recorded{};
 };
 
 // Returns the folder of a log's keys, tiles, archive, index and journals: the data folder itself for log 1,

@@ -48,7 +48,7 @@ Result<std::unordered_map<std::int64_t, ChunkRows::Row>> ChunkRows::read(Reader&
   for (ChunkInDocument& item : read) {
     const std::int64_t id = item.chunk.chunk_id;
     const Row row = std::make_shared<const ChunkInDocument>(std::move(item));
-    if (changes == changes_) put(std::to_string(id), row->document, row);
+    if (changes == changes_ && row->document.differs.empty()) put(std::to_string(id), row->document, row);
     rows.emplace(id, row);
   }
   return rows;
@@ -75,7 +75,7 @@ Result<std::vector<CitedDocument>> ChunkRows::cited(Reader& reader, const std::v
   ASSIGN_OR_RETURN(auto read, reader.cited(missing));
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < read.size(); ++i) {
-    if (read[i].chunk && changes == changes_)
+    if (read[i].chunk && read[i].document->differs.empty() && changes == changes_)
       put(key_of(missing[i]), *read[i].document, std::make_shared<const CitedDocument>(read[i]));
     out[places[i]] = std::move(read[i]);
   }

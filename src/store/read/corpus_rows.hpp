@@ -71,6 +71,9 @@ struct DocumentRow {
   std::optional<std::int64_t> removed_at;
   std::optional<std::string> owner;  // owner of the run, for an event
   std::optional<events::Origin> origin;
+  // The reason for which the row is not what its event recorded: its text must not be used; empty: it is.
+  std::string differs{};
+  bool mended = false;  // the table held other values than its event, which are in this row
 
   bool current() const { return !valid_to; }
   bool of_run() const { return corpus == run_corpus; }

@@ -123,6 +123,20 @@ class Reader {
   Result<std::vector<events::Event>> events(const EventFilter& filter, std::size_t limit,
                                             std::size_t body_bytes_max = SIZE_MAX);
   Result<std::optional<events::Event>> event_at(std::int64_t seq);
+  // Holds events, as read here, against the log's tree: their bodies, their entries and their leaves. Returns those
+  // that are not what was recorded, by seq, each with its error: corrupt, or unavailable if that is not known yet.
+  Result<std::map<std::int64_t, Error>> differing(const std::vector<events::Event>& events);
+  // Returns the first of these errors.
+  Status confirm(const std::vector<events::Event>& events);
+  // Holds evidence that was read here against its events. Errors: corrupt, unavailable.
+  Status confirm(const std::vector<EvidenceRow>& evidence);
+  // Like event_at, but of the event that the log recorded. Errors: also corrupt.
+  Result<std::optional<events::Event>> event_as_recorded(std::int64_t seq);
+  // Checks that the table holds every event of a run from `from_run_seq` on, at least up to `next_run_seq`. Does
+  // nothing without the log's tree. Errors: corrupt.
+  Status check_run(std::int64_t run_no, std::int64_t from_run_seq, std::int64_t next_run_seq);
+  // Returns the number of events in the table.
+  Result<std::int64_t> event_count();
   Result<std::optional<events::Event>> event_of_run(std::int64_t run_no, std::int64_t run_seq);
   Result<std::optional<events::Event>> event_by_id(std::int64_t run_no, const Uuid& event_id);
   // Returns events from one snapshot, unordered and without their bodies; unknown ids are omitted.
@@ -242,6 +256,8 @@ class Reader {
   Result<std::vector<DocumentRow>> document_history(std::string_view corpus, std::string_view document,
                                                     std::optional<std::int64_t> before,
                                                     std::size_t limit);  // newest first
+  // Returns the lives of revisions from `from_seq` on, in order: seq, names, chunks and ends.
+  Result<std::vector<DocumentRow>> document_lives(std::int64_t from_seq, std::size_t limit);
   Result<std::vector<DocumentRow>> documents_added(SeqSpan span,
                                                    std::size_t limit);  // revised within the span, in order
   Result<std::vector<DocumentRow>> documents_ended(SeqSpan span);       // ended or removed within the span

@@ -1,10 +1,13 @@
 // Implements reads of corpora: documents, revisions, chunks, and feedback on cards.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "base/json/json.hpp"
+#include "base/log.hpp"
 #include "store/read/event_text.hpp"
 #include "store/read/reader_impl.hpp"
 
@@ -98,95 +101,183 @@ std::optional<DocumentRow> first_document(const pqxx::result& rows) {
   "FROM chunk c JOIN document d ON d.log_no = c.log_no AND d.seq = c.seq " \
   "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id) WHERE c.log_no = $1 "
 
-// Adds the texts of the events that chunks of the corpus `run` are spans of. Reads archived bodies, but no artifact
-// files.
-void add_event_texts(Reader::Impl& impl, std::vector<ChunkInDocument>& rows) {
-  std::set<std::int64_t> seqs;
-  for (const ChunkInDocument& row : rows) {
-    if (row.document.of_run()) seqs.insert(row.document.seq);
+// Holds the rows against their events.
+template <typename Rows>
+Result<Rows> held(Reader& reader, Reader::Impl& impl, Result<Rows> read) {
+  if (!read) return read;
+  std::vector<DocumentRow*> rows;
+  if constexpr (std::is_same_v<Rows, std::optional<DocumentRow>>) {
+    if (*read) rows.push_back(&**read);
+  } else if constexpr (std::is_same_v<Rows, std::map<std::string, DocumentRow>>) {
+    for (auto& [id, row] : *read) rows.push_back(&row);
+  } else {
+    for (DocumentRow& row : *read) rows.push_back(&row);
   }
-  if (seqs.empty()) return;
-  auto events =
-      rows_of(query(impl.connection, "events_at",
-                    "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND seq = ANY ($2::bigint[])",
-                    impl.params().integers({seqs.begin(), seqs.end()})),
-              event_of);
-  impl.fill(events);
-  impl.name_runs(events);
-  std::map<std::int64_t, std::shared_ptr<const EventText>> texts;
-  for (const events::Event& event : events) texts.emplace(event.seq, event_text(impl, event));
-  for (ChunkInDocument& row : rows) {
-    if (const auto found = texts.find(row.document.seq); found != texts.end()) row.event_text = found->second;
+  RETURN_IF_ERROR(hold_documents(reader, impl, rows));
+  return read;
+}
+
+Result<std::vector<ChunkInDocument>> held_chunks(Reader& reader, Reader::Impl& impl,
+                                                 Result<std::vector<ChunkInDocument>> read) {
+  if (read) RETURN_IF_ERROR(hold_chunks(reader, impl, *read));
+  return read;
+}
+
+constexpr std::chrono::milliseconds fits_within{1'000}, look_again_after{10};
+
+// Reads until the rows fit the lives of the documents, because a change may be written meanwhile. Errors: those of
+// `read`; corrupt if they do not fit.
+template <typename Read, typename Fits>
+auto read_fitting(Reader::Impl& impl, std::string_view corpus, Read read, Fits fits) -> decltype(read()) {
+  const auto at_latest = std::chrono::steady_clock::now() + fits_within;
+  while (true) {
+    auto rows = read();
+    if (!rows || corpus == run_corpus) return rows;
+    ASSIGN_OR_RETURN(const DocumentLives* const lives, lives_up_to(impl, 0));
+    if (lives == nullptr || fits(*rows, *lives)) return rows;
+    if (std::chrono::steady_clock::now() > at_latest)
+      return Error(Errc::corrupt,
+                   fmt::format("the tables of the corpus {} lack documents, or have others, than the log recorded. "
+                               "Run muniment-verify, and: muniment rebuild",
+                               corpus));
+    std::this_thread::sleep_for(look_again_after);
   }
+}
+
+std::int64_t seq_of(const std::optional<DocumentRow>& row) { return row ? row->seq : -1; }
+
+// Puts the actor of its first revision into the row of a corpus. Returns false if the log does not tell who it is.
+bool put_owner(Reader& reader, CorpusRow& row, std::int64_t first_seq) {
+  const auto first = reader.event_as_recorded(first_seq);
+  if (!first || !*first) return false;
+  if (row.first_seq != first_seq || row.owner != (*first)->actor)
+    log_warning("a row of the table corpus differs from the log, and is not used",
+                {{"corpus", row.corpus}, {"owner", (*first)->actor}});
+  row.first_seq = first_seq;
+  row.owner = (*first)->actor;
+  return true;
+}
+
+Status hold_cited(Reader& reader, Reader::Impl& impl, std::vector<CitedDocument>& found) {
+  std::vector<ChunkInDocument> passages;
+  std::vector<CitedDocument*> of_passages;
+  std::vector<DocumentRow*> documents;
+  for (CitedDocument& one : found) {
+    if (one.document && one.chunk) {
+      passages.push_back({*one.chunk, *one.document, one.path});
+      of_passages.push_back(&one);
+    } else if (one.document) {
+      documents.push_back(&*one.document);
+    }
+  }
+  RETURN_IF_ERROR(hold_documents(reader, impl, documents));
+  RETURN_IF_ERROR(hold_chunks(reader, impl, passages));
+  for (std::size_t i = 0; i < passages.size(); ++i) {
+    of_passages[i]->document = std::move(passages[i].document);
+    of_passages[i]->chunk = std::move(passages[i].chunk);
+  }
+  return success();
 }
 
 }  // namespace
 
 Result<std::vector<CorpusRow>> Reader::corpora(const std::optional<std::string>& owner, bool counted) {
-  return guarded(impl_->connection, "listing corpora", [&] {
-    std::vector<CorpusRow> out;
-    const std::string_view plain =
-        "SELECT corpus, owner, first_seq, last_seq, 0, 0 FROM corpus WHERE log_no = $1 AND ($2::text IS NULL OR owner = $2) ORDER BY corpus";
-    const std::string_view counting =
-        "SELECT c.corpus, c.owner, c.first_seq, c.last_seq, count(d.seq), coalesce(sum(d.chunks), 0)::bigint FROM corpus c LEFT JOIN document d "
-        "ON d.log_no = c.log_no AND d.corpus = c.corpus AND d.valid_to IS NULL WHERE c.log_no = $1 AND ($2::text IS NULL OR c.owner = $2) "
-        "GROUP BY c.corpus, c.owner, c.first_seq, c.last_seq ORDER BY c.corpus";
-    for (const pqxx::row& row : query(impl_->connection, counted ? "corpora_counted" : "corpora",
-                                      counted ? counting : plain, impl_->params().text_or_null(owner))) {
-      out.push_back({text_of(row[0]), text_of(row[1]), integer_of(row[2]), integer_of(row[3]), integer_of(row[4]),
-                     integer_of(row[5])});
-    }
-    return out;
+  const auto read = [&] {
+    return guarded(impl_->connection, "listing corpora", [&] {
+      std::vector<CorpusRow> out;
+      const std::string_view plain =
+          "SELECT corpus, owner, first_seq, last_seq, 0, 0 FROM corpus WHERE log_no = $1 AND ($2::text IS NULL OR owner = $2) ORDER BY corpus";
+      const std::string_view counting =
+          "SELECT c.corpus, c.owner, c.first_seq, c.last_seq, count(d.seq), coalesce(sum(d.chunks), 0)::bigint FROM corpus c LEFT JOIN document d "
+          "ON d.log_no = c.log_no AND d.corpus = c.corpus AND d.valid_to IS NULL WHERE c.log_no = $1 AND ($2::text IS NULL OR c.owner = $2) "
+          "GROUP BY c.corpus, c.owner, c.first_seq, c.last_seq ORDER BY c.corpus";
+      for (const pqxx::row& row : query(impl_->connection, counted ? "corpora_counted" : "corpora",
+                                        counted ? counting : plain, impl_->params().text_or_null(owner))) {
+        out.push_back({text_of(row[0]), text_of(row[1]), integer_of(row[2]), integer_of(row[3]), integer_of(row[4]),
+                       integer_of(row[5])});
+      }
+      return out;
+    });
+  };
+  return read_fitting(*impl_, {}, read, [&](std::vector<CorpusRow>& rows, const DocumentLives& lives) {
+    const auto recorded = lives.corpora();
+    if (!owner && rows.size() != recorded.size()) return false;
+    return std::ranges::all_of(rows, [&](CorpusRow& row) {
+      const auto known = recorded.find(row.corpus);
+      return known != recorded.end() && put_owner(*this, row, known->second);
+    });
   });
 }
 
 Result<std::optional<CorpusRow>> Reader::corpus(std::string_view corpus) {
-  return guarded(impl_->connection, "reading a corpus", [&] {
-    std::optional<CorpusRow> out;
-    const pqxx::result rows = query(
-        impl_->connection, "corpus",
-        "SELECT corpus, owner, first_seq, last_seq FROM corpus WHERE log_no = $1 AND corpus = $2 AND first_seq < $3",
-        impl_->params().text(corpus).integer(impl_->place.size));
-    if (!rows.empty())
-      out = CorpusRow{text_of(rows[0][0]), text_of(rows[0][1]), integer_of(rows[0][2]), integer_of(rows[0][3])};
-    return out;
+  const auto read = [&] {
+    return guarded(impl_->connection, "reading a corpus", [&] {
+      std::optional<CorpusRow> out;
+      const pqxx::result rows = query(
+          impl_->connection, "corpus",
+          "SELECT corpus, owner, first_seq, last_seq FROM corpus WHERE log_no = $1 AND corpus = $2 AND first_seq < $3",
+          impl_->params().text(corpus).integer(impl_->place.size));
+      if (!rows.empty())
+        out = CorpusRow{text_of(rows[0][0]), text_of(rows[0][1]), integer_of(rows[0][2]), integer_of(rows[0][3])};
+      return out;
+    });
+  };
+  return read_fitting(*impl_, corpus, read, [&](std::optional<CorpusRow>& row, const DocumentLives& lives) {
+    const auto recorded = lives.corpora();
+    const auto known = recorded.find(std::string(corpus));
+    if (!row || known == recorded.end()) return row.has_value() == (known != recorded.end());
+    return put_owner(*this, *row, known->second);
   });
 }
 
 Result<std::optional<DocumentRow>> Reader::document(std::string_view corpus, std::string_view document,
                                                     std::optional<std::int64_t> as_of) {
-  return guarded(impl_->connection, "reading a document", [&] {
-    if (!as_of) {
+  const auto read = [&] {
+    return held(*this, *impl_, guarded(impl_->connection, "reading a document", [&] {
+      if (!as_of) {
+        return first_document(
+            query(impl_->connection, "document_current",
+                  "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+                  " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.valid_to IS NULL",
+                  impl_->params().text(corpus).text(document)));
+      }
       return first_document(
-          query(impl_->connection, "document_current",
+          query(impl_->connection, "document_as_of",
                 "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-                " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.valid_to IS NULL",
-                impl_->params().text(corpus).text(document)));
-    }
-    return first_document(
-        query(impl_->connection, "document_as_of",
-              "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-              " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.seq <= $4 "
-              "AND (d.valid_to IS NULL OR d.valid_to > $4) ORDER BY d.seq DESC LIMIT 1",
-              impl_->params().text(corpus).text(document).integer(*as_of)));
+                " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.seq <= $4 "
+                "AND (d.valid_to IS NULL OR d.valid_to > $4) ORDER BY d.seq DESC LIMIT 1",
+                impl_->params().text(corpus).text(document).integer(*as_of)));
+    }));
+  };
+  return read_fitting(*impl_, corpus, read, [&](const std::optional<DocumentRow>& row, const DocumentLives& lives) {
+    return seq_of(row) == lives.current(corpus, document, as_of);
   });
 }
 
 Result<std::map<std::string, DocumentRow>> Reader::current_documents(std::string_view corpus,
                                                                      const std::vector<std::string>& documents) {
-  return guarded(impl_->connection, "reading documents", [&] {
-    std::map<std::string, DocumentRow> out;
-    for (const pqxx::row& row :
-         query(impl_->connection, "documents_current",
-               "SELECT " MUNIMENT_DOCUMENT_COLUMNS " FROM document d "
-               "WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = ANY ($3::text[]) AND d.valid_to IS NULL",
-               impl_->params().text(corpus).texts(documents))) {
-      DocumentRow document = document_of(row);
-      std::string id = document.document;
-      out.emplace(std::move(id), std::move(document));
-    }
-    return out;
-  });
+  const auto read = [&] {
+    return held(*this, *impl_, guarded(impl_->connection, "reading documents", [&] {
+      std::map<std::string, DocumentRow> out;
+      for (const pqxx::row& row :
+           query(impl_->connection, "documents_current",
+                 "SELECT " MUNIMENT_DOCUMENT_COLUMNS " FROM document d "
+                 "WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = ANY ($3::text[]) AND d.valid_to IS NULL",
+                 impl_->params().text(corpus).texts(documents))) {
+        DocumentRow document = document_of(row);
+        std::string id = document.document;
+        out.emplace(std::move(id), std::move(document));
+      }
+      return out;
+    }));
+  };
+  return read_fitting(*impl_, corpus, read,
+                      [&](const std::map<std::string, DocumentRow>& rows, const DocumentLives& lives) {
+                        return std::ranges::all_of(documents, [&](const std::string& document) {
+                          const auto row = rows.find(document);
+                          return (row == rows.end() ? -1 : row->second.seq) == lives.current(corpus, document, {});
+                        });
+                      });
 }
 
 Result<bool> Reader::has_tag(const std::vector<std::string>& corpora, std::string_view tag) {
@@ -213,25 +304,36 @@ Result<bool> Reader::has_documents(const std::vector<std::string>& corpora, cons
 
 Result<std::optional<DocumentRow>> Reader::document_revision(std::string_view corpus, std::string_view document,
                                                              std::string_view revision) {
-  return guarded(impl_->connection, "reading a revision", [&] {
+  return held(*this, *impl_, guarded(impl_->connection, "reading a revision", [&] {
     return first_document(query(
         impl_->connection, "document_revision",
         "SELECT " MUNIMENT_DOCUMENT_COLUMNS
         " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 AND d.revision = $4 AND d.seq < $5 "
         "ORDER BY d.valid_to IS NULL DESC, d.seq DESC LIMIT 1",
         impl_->params().text(corpus).text(document).text(revision).integer(impl_->place.size)));
-  });
+  }));
 }
 
 Result<std::vector<DocumentRow>> Reader::documents(std::string_view corpus, const std::optional<std::string>& after,
                                                    std::size_t limit) {
-  return guarded(impl_->connection, "listing documents", [&] {
-    return rows_of(query(impl_->connection, "documents",
-                         "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-                         " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.valid_to IS NULL "
-                         "AND ($3::text IS NULL OR d.document > $3) ORDER BY d.document LIMIT $4",
-                         impl_->params().text(corpus).text_or_null(after).integer(static_cast<std::int64_t>(limit))),
-                   document_of);
+  const auto read = [&] {
+    return held(*this, *impl_, guarded(impl_->connection, "listing documents", [&] {
+      return rows_of(query(impl_->connection, "documents",
+                           "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+                           " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.valid_to IS NULL "
+                           "AND ($3::text IS NULL OR d.document > $3) ORDER BY d.document LIMIT $4",
+                           impl_->params().text(corpus).text_or_null(after).integer(static_cast<std::int64_t>(limit))),
+                     document_of);
+    }));
+  };
+  // The lives have no order by name, so that a page is compared by the number of all documents.
+  return read_fitting(*impl_, corpus, read, [&](const std::vector<DocumentRow>& rows, const DocumentLives& lives) {
+    const auto count = guarded(impl_->connection, "counting documents", [&] {
+      return integer_of(query(impl_->connection, "documents_count",
+                              "SELECT count(*) FROM document WHERE log_no = $1 AND corpus = $2 AND valid_to IS NULL",
+                              impl_->params().text(corpus))[0][0]);
+    });
+    return count && *count == lives.current_count(corpus) && std::ranges::all_of(rows, &DocumentRow::current);
   });
 }
 
@@ -256,28 +358,55 @@ Result<std::map<std::int64_t, std::optional<Time>>> Reader::carried(const std::v
 
 Result<std::vector<DocumentRow>> Reader::document_history(std::string_view corpus, std::string_view document,
                                                           std::optional<std::int64_t> before, std::size_t limit) {
-  return guarded(impl_->connection, "reading a document's history", [&] {
-    return rows_of(query(impl_->connection, "document_history",
-                         "SELECT " MUNIMENT_DOCUMENT_COLUMNS
-                         " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 "
-                         "AND ($4::bigint IS NULL OR d.seq < $4) ORDER BY d.seq DESC LIMIT $5",
-                         impl_->params()
-                             .text(corpus)
-                             .text(document)
-                             .text_or_null(before ? std::optional(std::to_string(*before)) : std::nullopt)
-                             .integer(static_cast<std::int64_t>(limit))),
-                   document_of);
+  const auto read = [&] {
+    return held(*this, *impl_, guarded(impl_->connection, "reading a document's history", [&] {
+      return rows_of(query(impl_->connection, "document_history",
+                           "SELECT " MUNIMENT_DOCUMENT_COLUMNS
+                           " FROM document d WHERE d.log_no = $1 AND d.corpus = $2 AND d.document = $3 "
+                           "AND ($4::bigint IS NULL OR d.seq < $4) ORDER BY d.seq DESC LIMIT $5",
+                           impl_->params()
+                               .text(corpus)
+                               .text(document)
+                               .text_or_null(before ? std::optional(std::to_string(*before)) : std::nullopt)
+                               .integer(static_cast<std::int64_t>(limit))),
+                     document_of);
+    }));
+  };
+  return read_fitting(*impl_, corpus, read, [&](const std::vector<DocumentRow>& rows, const DocumentLives& lives) {
+    return std::ranges::equal(rows, lives.revisions(corpus, document, before, limit), {}, &DocumentRow::seq);
+  });
+}
+
+Result<std::vector<DocumentRow>> Reader::document_lives(std::int64_t from_seq, std::size_t limit) {
+  return guarded(impl_->connection, "reading the lives of documents", [&] {
+    std::vector<DocumentRow> out;
+    for (const pqxx::row& row :
+         query(impl_->connection, "document_lives",
+               "SELECT seq, corpus, document, first_chunk, chunks, valid_to, ended_by, removed_at FROM document "
+               "WHERE log_no = $1 AND seq >= $2 ORDER BY seq LIMIT $3",
+               impl_->params().integer(from_seq).integer(static_cast<std::int64_t>(limit)))) {
+      DocumentRow& life = out.emplace_back();
+      life.seq = integer_of(row[0]);
+      life.corpus = text_of(row[1]);
+      life.document = text_of(row[2]);
+      life.first_chunk = integer_of(row[3]);
+      life.chunks = integer_of(row[4]);
+      life.valid_to = integer_if(row[5]);
+      life.ended_by = text_if(row[6]);
+      life.removed_at = integer_if(row[7]);
+    }
+    return out;
   });
 }
 
 Result<std::vector<DocumentRow>> Reader::documents_added(SeqSpan span, std::size_t limit) {
-  return guarded(impl_->connection, "reading new revisions", [&] {
+  return held(*this, *impl_, guarded(impl_->connection, "reading new revisions", [&] {
     return rows_of(query(impl_->connection, "documents_added",
                          "SELECT " MUNIMENT_DOCUMENT_COLUMNS
                          " FROM document d WHERE d.log_no = $1 AND d.seq >= $2 AND d.seq < $3 ORDER BY d.seq LIMIT $4",
                          impl_->params().integer(span.from).integer(span.to).integer(static_cast<std::int64_t>(limit))),
                    document_of);
-  });
+  }));
 }
 
 Result<std::vector<DocumentRow>> Reader::documents_ended(SeqSpan span) {
@@ -292,24 +421,31 @@ Result<std::vector<DocumentRow>> Reader::documents_ended(SeqSpan span) {
 }
 
 Result<std::vector<ChunkRow>> Reader::chunks_of(const DocumentRow& document) {
-  return guarded(impl_->connection, "reading a document's chunks", [&] {
-    return rows_of(
-        query(impl_->connection, "chunks_of",
-              "SELECT " MUNIMENT_CHUNK_COLUMNS " FROM chunk c WHERE c.log_no = $1 AND c.seq = $2 ORDER BY c.number",
-              impl_->params().integer(document.seq)),
-        chunk_of);
-  });
+  ASSIGN_OR_RETURN(std::vector<ChunkRow> rows, guarded(impl_->connection, "reading a document's chunks", [&] {
+                     return rows_of(query(impl_->connection, "chunks_of",
+                                          "SELECT " MUNIMENT_CHUNK_COLUMNS
+                                          " FROM chunk c WHERE c.log_no = $1 AND c.seq = $2 ORDER BY c.number",
+                                          impl_->params().integer(document.seq)),
+                                    chunk_of);
+                   }));
+  std::vector<ChunkInDocument> passages;
+  for (ChunkRow& row : rows) passages.push_back({std::move(row), document, {}});
+  RETURN_IF_ERROR(hold_chunks(*this, *impl_, passages));
+  rows.clear();
+  for (ChunkInDocument& passage : passages) {
+    if (!passage.document.differs.empty()) return Error(Errc::corrupt, passage.document.differs);
+    rows.push_back(std::move(passage.chunk));
+  }
+  return rows;
 }
 
 Result<std::vector<ChunkInDocument>> Reader::chunks(const std::vector<std::int64_t>& chunk_ids) {
-  return guarded(impl_->connection, "reading chunks", [&] {
-    auto rows = rows_of(
+  return held_chunks(*this, *impl_, guarded(impl_->connection, "reading chunks", [&] {
+    return rows_of(
         query(impl_->connection, "chunks_by_id", MUNIMENT_CHUNK_IN_DOCUMENT "AND c.chunk_id = ANY ($2::bigint[])",
               impl_->params().integers(chunk_ids)),
         chunk_in_document);
-    add_event_texts(*impl_, rows);
-    return rows;
-  });
+  }));
 }
 
 // A single statement, so that a batch of pointers is validated within milliseconds.
@@ -322,51 +458,52 @@ Result<std::vector<CitedDocument>> Reader::cited(const std::vector<Citation>& ci
     revisions.push_back(citation.revision);
     numbers.push_back(citation.number);
   }
-  return guarded(impl_->connection, "reading what is cited", [&] {
-    std::vector<CitedDocument> out(citations.size());
-    for (
-        const pqxx::row& row : query(
-            impl_->connection, "cited",
-            "SELECT " MUNIMENT_DOCUMENT_COLUMNS ", " MUNIMENT_CHUNK_COLUMNS
-            ", coalesce(a.path, ''), w.place, k.owner, n.revision, coalesce(a.hash = repeat('0', 64), false) "
-            "FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY AS w(corpus, document, revision, number, place) "
-            "JOIN corpus k ON k.log_no = $1 AND k.corpus = w.corpus AND k.first_seq < $6 "
-            "LEFT JOIN document n ON n.log_no = $1 AND n.corpus = w.corpus AND n.document = w.document AND n.valid_to IS NULL AND n.seq < $6 "
-            "LEFT JOIN LATERAL (SELECT * FROM document r WHERE r.log_no = $1 AND r.corpus = w.corpus AND r.document = w.document "
-            "AND r.revision = w.revision AND r.seq < $6 ORDER BY r.valid_to IS NULL DESC, r.seq DESC LIMIT 1) d ON true "
-            "LEFT JOIN chunk c ON c.log_no = $1 AND c.seq = d.seq AND c.number = w.number "
-            "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id)",
-            impl_->params().texts(corpora).texts(documents).texts(revisions).integers(numbers).integer(
-                impl_->place.size))) {
-      constexpr int rest = document_column_count + chunk_column_count;
-      CitedDocument& found = out.at(static_cast<std::size_t>(integer_of(row[rest + 1])) - 1);
-      found.owner = text_of(row[rest + 2]);
-      found.current = text_if(row[rest + 3]);
-      if (row[0].is_null()) continue;
-      found.document = document_at(row, 0);
-      if (!row[document_column_count].is_null()) found.chunk = chunk_at(row, document_column_count);
-      found.path = text_of(row[rest]);
-      found.erased = row[rest + 4].as<bool>();
-    }
-    return out;
-  });
+  ASSIGN_OR_RETURN(
+      auto found, guarded(impl_->connection, "reading what is cited", [&] {
+        std::vector<CitedDocument> out(citations.size());
+        for (
+            const pqxx::row& row : query(
+                impl_->connection, "cited",
+                "SELECT " MUNIMENT_DOCUMENT_COLUMNS ", " MUNIMENT_CHUNK_COLUMNS
+                ", coalesce(a.path, ''), w.place, k.owner, n.revision, coalesce(a.hash = repeat('0', 64), false) "
+                "FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY AS w(corpus, document, revision, number, place) "
+                "JOIN corpus k ON k.log_no = $1 AND k.corpus = w.corpus AND k.first_seq < $6 "
+                "LEFT JOIN document n ON n.log_no = $1 AND n.corpus = w.corpus AND n.document = w.document AND n.valid_to IS NULL AND n.seq < $6 "
+                "LEFT JOIN LATERAL (SELECT * FROM document r WHERE r.log_no = $1 AND r.corpus = w.corpus AND r.document = w.document "
+                "AND r.revision = w.revision AND r.seq < $6 ORDER BY r.valid_to IS NULL DESC, r.seq DESC LIMIT 1) d ON true "
+                "LEFT JOIN chunk c ON c.log_no = $1 AND c.seq = d.seq AND c.number = w.number "
+                "LEFT JOIN artifact a ON a.artifact_id = coalesce(d.text_artifact_id, d.artifact_id)",
+                impl_->params().texts(corpora).texts(documents).texts(revisions).integers(numbers).integer(
+                    impl_->place.size))) {
+          constexpr int rest = document_column_count + chunk_column_count;
+          CitedDocument& found = out.at(static_cast<std::size_t>(integer_of(row[rest + 1])) - 1);
+          found.owner = text_of(row[rest + 2]);
+          found.current = text_if(row[rest + 3]);
+          if (row[0].is_null()) continue;
+          found.document = document_at(row, 0);
+          if (!row[document_column_count].is_null()) found.chunk = chunk_at(row, document_column_count);
+          found.path = text_of(row[rest]);
+          found.erased = row[rest + 4].as<bool>();
+        }
+        return out;
+      }));
+  RETURN_IF_ERROR(hold_cited(*this, *impl_, found));
+  return found;
 }
 
 Result<std::vector<ChunkInDocument>> Reader::chunks_of_documents(const std::vector<std::int64_t>& seqs) {
-  return guarded(impl_->connection, "reading documents' chunks", [&] {
-    auto rows = rows_of(query(impl_->connection, "chunks_of_documents",
-                              MUNIMENT_CHUNK_IN_DOCUMENT "AND c.seq = ANY ($2::bigint[]) ORDER BY c.chunk_id",
-                              impl_->params().integers(seqs)),
-                        chunk_in_document);
-    add_event_texts(*impl_, rows);
-    return rows;
-  });
+  return held_chunks(*this, *impl_, guarded(impl_->connection, "reading documents' chunks", [&] {
+    return rows_of(query(impl_->connection, "chunks_of_documents",
+                         MUNIMENT_CHUNK_IN_DOCUMENT "AND c.seq = ANY ($2::bigint[]) ORDER BY c.chunk_id",
+                         impl_->params().integers(seqs)),
+                   chunk_in_document);
+  }));
 }
 
 Result<std::vector<ChunkInDocument>> Reader::chunks_of_corpus(std::string_view corpus, std::int64_t after,
                                                               std::int64_t before_seq, bool current_only,
                                                               std::size_t limit) {
-  return guarded(impl_->connection, "reading a corpus' chunks", [&] {
+  return held_chunks(*this, *impl_, guarded(impl_->connection, "reading a corpus' chunks", [&] {
     return rows_of(
         query(impl_->connection, "chunks_of_corpus",
               MUNIMENT_CHUNK_IN_DOCUMENT
@@ -379,7 +516,7 @@ Result<std::vector<ChunkInDocument>> Reader::chunks_of_corpus(std::string_view c
                   .text(current_only ? "t" : "f")
                   .integer(static_cast<std::int64_t>(limit))),
         chunk_in_document);
-  });
+  }));
 }
 
 Result<std::int64_t> Reader::count_of_source(std::string_view source, const std::optional<std::string>& owner,

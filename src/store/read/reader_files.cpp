@@ -100,64 +100,83 @@ std::vector<ArtifactRow> artifacts_by_id(Reader::Impl& impl, const std::vector<U
 }
 
 Result<std::optional<ArtifactRow>> Reader::artifact(const Uuid& artifact_id) {
-  return guarded(impl_->connection, "reading an artifact's row", [&] {
-    auto found = rows_of(
-        query(impl_->connection, "artifact",
-              "SELECT " MUNIMENT_ARTIFACT_COLUMNS " FROM artifact WHERE log_no = $1 AND artifact_id = $2 AND seq < $3",
-              impl_->params().uuid(artifact_id).integer(impl_->place.size)),
-        artifact_of);
-    find_pieces(*impl_, found);
-    return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
-  });
+  return held_rows(*this, *impl_,
+                   guarded(impl_->connection, "reading an artifact's row",
+                           [&] {
+                             auto found =
+                                 rows_of(query(impl_->connection, "artifact",
+                                               "SELECT " MUNIMENT_ARTIFACT_COLUMNS
+                                               " FROM artifact WHERE log_no = $1 AND artifact_id = $2 AND seq < $3",
+                                               impl_->params().uuid(artifact_id).integer(impl_->place.size)),
+                                         artifact_of);
+                             find_pieces(*impl_, found);
+                             return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+                           }),
+                   hold_artifacts);
 }
 
 Result<std::vector<ArtifactRow>> Reader::artifacts(const std::vector<Uuid>& artifact_ids) {
-  return guarded(impl_->connection, "reading artifacts' rows", [&] { return artifacts_by_id(*impl_, artifact_ids); });
+  return held_rows(
+      *this, *impl_,
+      guarded(impl_->connection, "reading artifacts' rows", [&] { return artifacts_by_id(*impl_, artifact_ids); }),
+      hold_artifacts);
 }
 
 Result<std::vector<ArtifactRow>> Reader::artifacts(std::string_view run_id, std::optional<std::string> step_id,
                                                    std::optional<Uuid> after, std::size_t limit) {
-  return guarded(impl_->connection, "listing artifacts", [&] {
-    std::vector<ArtifactRow> artifacts;
-    Params params = impl_->params();
-    params.text(run_id)
-        .text_or_null(step_id)
-        .uuid_or_null(after)
-        .integer(static_cast<std::int64_t>(limit))
-        .integer(impl_->place.size);
-    for (const pqxx::row& row :
-         query(impl_->connection, "artifacts",
-               "SELECT " MUNIMENT_ARTIFACT_COLUMNS " FROM artifact WHERE log_no = $1 AND run_id = $2"
-               " AND ($3::text IS NULL OR step_id = $3)"
-               " AND ($4::uuid IS NULL OR artifact_id > $4) AND seq < $6 ORDER BY artifact_id LIMIT $5",
-               params)) {
-      artifacts.push_back(artifact_of(row));
-    }
-    return artifacts;
-  });
+  return held_rows(
+      *this, *impl_,
+      guarded(impl_->connection, "listing artifacts",
+              [&] {
+                std::vector<ArtifactRow> artifacts;
+                Params params = impl_->params();
+                params.text(run_id)
+                    .text_or_null(step_id)
+                    .uuid_or_null(after)
+                    .integer(static_cast<std::int64_t>(limit))
+                    .integer(impl_->place.size);
+                for (const pqxx::row& row :
+                     query(impl_->connection, "artifacts",
+                           "SELECT " MUNIMENT_ARTIFACT_COLUMNS " FROM artifact WHERE log_no = $1 AND run_id = $2"
+                           " AND ($3::text IS NULL OR step_id = $3)"
+                           " AND ($4::uuid IS NULL OR artifact_id > $4) AND seq < $6 ORDER BY artifact_id LIMIT $5",
+                           params)) {
+                  artifacts.push_back(artifact_of(row));
+                }
+                return artifacts;
+              }),
+      hold_artifacts);
 }
 
 Result<std::optional<ArtifactRow>> Reader::artifact_with_hash(std::string_view run_id, std::string_view step_id,
                                                               const Hash& hash) {
-  return guarded(impl_->connection, "looking for an artifact by its hash", [&] {
-    return first_artifact(query(impl_->connection, "artifact_with_hash",
-                                "SELECT " MUNIMENT_ARTIFACT_COLUMNS
-                                " FROM artifact WHERE log_no = $1 AND run_id = $2 AND step_id = $3 AND hash = $4"
-                                " ORDER BY seq LIMIT 1",
-                                impl_->params().text(run_id).text(step_id).text(to_hex(hash))));
-  });
+  return held_rows(*this, *impl_,
+                   guarded(impl_->connection, "looking for an artifact by its hash",
+                           [&] {
+                             return first_artifact(
+                                 query(impl_->connection, "artifact_with_hash",
+                                       "SELECT " MUNIMENT_ARTIFACT_COLUMNS
+                                       " FROM artifact WHERE log_no = $1 AND run_id = $2 AND step_id = $3 AND hash = $4"
+                                       " ORDER BY seq LIMIT 1",
+                                       impl_->params().text(run_id).text(step_id).text(to_hex(hash))));
+                           }),
+                   hold_artifacts);
 }
 
 Result<std::optional<ManifestRow>> Reader::manifest(const Uuid& manifest_id) {
-  return guarded(impl_->connection, "reading a manifest", [&]() -> std::optional<ManifestRow> {
-    const pqxx::result rows = query(impl_->connection, "manifest",
-                                    "SELECT " MUNIMENT_MANIFEST_COLUMNS
-                                    " FROM manifest "
-                                    "WHERE log_no = $1 AND manifest_id = $2 AND seq < $3",
-                                    impl_->params().uuid(manifest_id).integer(impl_->place.size));
-    if (rows.empty()) return {};
-    return manifest_of(rows[0]);
-  });
+  return held_rows(*this, *impl_,
+                   guarded(impl_->connection, "reading a manifest",
+                           [&]() -> std::optional<ManifestRow> {
+                             const pqxx::result rows =
+                                 query(impl_->connection, "manifest",
+                                       "SELECT " MUNIMENT_MANIFEST_COLUMNS
+                                       " FROM manifest "
+                                       "WHERE log_no = $1 AND manifest_id = $2 AND seq < $3",
+                                       impl_->params().uuid(manifest_id).integer(impl_->place.size));
+                             if (rows.empty()) return {};
+                             return manifest_of(rows[0]);
+                           }),
+                   hold_manifests);
 }
 
 Result<std::vector<SnapshotRow>> Reader::snapshots(std::int64_t run_no, std::optional<std::int64_t> at_most_seq,

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/read/document_lives.hpp"
 #include "store/read/pq.hpp"
 #include "store/read/reader.hpp"
 
@@ -56,6 +57,34 @@ events::Event event_of(const pqxx::row& row);
 
 // Returns existing artifacts, unordered, with the roots of their pieces.
 std::vector<ArtifactRow> artifacts_by_id(Reader::Impl& impl, const std::vector<Uuid>& artifact_ids);
+
+// Puts into rows what their events recorded, and the reason into those of which no event tells what they claim. Does
+// nothing without the log's tree.
+Status hold_documents(Reader& reader, Reader::Impl& impl, const std::vector<DocumentRow*>& rows);
+// Returns the lives of the documents once they include the events before `seq`; nullptr without the log's tree.
+Result<const DocumentLives*> lives_up_to(const Reader::Impl& impl, std::int64_t seq);
+// Likewise for passages, with the texts of events.
+Status hold_chunks(Reader& reader, Reader::Impl& impl, std::vector<ChunkInDocument>& rows);
+
+// Hold rows against the events in whose transactions they were written. Errors: corrupt, naming the first that differs.
+Status hold_artifacts(Reader& reader, Reader::Impl& impl, const std::vector<ArtifactRow>& rows);
+Status hold_manifests(Reader& reader, Reader::Impl& impl, const std::vector<ManifestRow>& rows);
+Status hold_claims(Reader& reader, Reader::Impl& impl, const std::vector<ClaimRow>& rows);
+Status hold_evidence(Reader& reader, Reader::Impl& impl, const std::vector<EvidenceRow>& rows);
+
+// Returns what was read once `hold` confirms it.
+template <typename Row>
+Result<std::vector<Row>> held_rows(Reader& reader, Reader::Impl& impl, Result<std::vector<Row>> read,
+                                   Status (*hold)(Reader&, Reader::Impl&, const std::vector<Row>&)) {
+  if (read) RETURN_IF_ERROR(hold(reader, impl, *read));
+  return read;
+}
+template <typename Row>
+Result<std::optional<Row>> held_rows(Reader& reader, Reader::Impl& impl, Result<std::optional<Row>> read,
+                                     Status (*hold)(Reader&, Reader::Impl&, const std::vector<Row>&)) {
+  if (read && *read) RETURN_IF_ERROR(hold(reader, impl, {**read}));
+  return read;
+}
 
 // Returns nullptr for an event without a body.
 std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Event& event);

@@ -60,27 +60,37 @@ std::optional<Row> first_of(const pqxx::result& rows, Row (*row_of)(const pqxx::
 }  // namespace
 
 Result<std::vector<ClaimRow>> Reader::claims(std::string_view run_id, std::optional<Uuid> after, std::size_t limit) {
-  return guarded(impl_->connection, "listing claims", [&] {
-    Params params = impl_->params();
-    params.text(run_id).uuid_or_null(after).integer(static_cast<std::int64_t>(limit)).integer(impl_->place.size);
-    return rows_of(
-        query(impl_->connection, "claims",
-              "SELECT " MUNIMENT_CLAIM_COLUMNS " FROM claim WHERE log_no = $1 AND run_id = $2 AND ($3::uuid IS NULL OR "
-              "(seq, claim_id) > (SELECT seq, claim_id FROM claim WHERE claim_id = $3))"
-              " AND seq < $5 ORDER BY seq, claim_id LIMIT $4",
-              params),
-        claim_of);
-  });
+  return held_rows(*this, *impl_,
+                   guarded(impl_->connection, "listing claims",
+                           [&] {
+                             Params params = impl_->params();
+                             params.text(run_id)
+                                 .uuid_or_null(after)
+                                 .integer(static_cast<std::int64_t>(limit))
+                                 .integer(impl_->place.size);
+                             return rows_of(
+                                 query(impl_->connection, "claims",
+                                       "SELECT " MUNIMENT_CLAIM_COLUMNS
+                                       " FROM claim WHERE log_no = $1 AND run_id = $2 AND ($3::uuid IS NULL OR "
+                                       "(seq, claim_id) > (SELECT seq, claim_id FROM claim WHERE claim_id = $3))"
+                                       " AND seq < $5 ORDER BY seq, claim_id LIMIT $4",
+                                       params),
+                                 claim_of);
+                           }),
+                   hold_claims);
 }
 
 Result<std::optional<ClaimRow>> Reader::claim(const Uuid& claim_id) {
-  return guarded(impl_->connection, "reading a claim", [&] {
-    return first_of(
-        query(impl_->connection, "claim",
-              "SELECT " MUNIMENT_CLAIM_COLUMNS " FROM claim WHERE log_no = $1 AND claim_id = $2 AND seq < $3",
-              impl_->params().uuid(claim_id).integer(impl_->place.size)),
-        claim_of);
-  });
+  return held_rows(*this, *impl_,
+                   guarded(impl_->connection, "reading a claim",
+                           [&] {
+                             return first_of(query(impl_->connection, "claim",
+                                                   "SELECT " MUNIMENT_CLAIM_COLUMNS
+                                                   " FROM claim WHERE log_no = $1 AND claim_id = $2 AND seq < $3",
+                                                   impl_->params().uuid(claim_id).integer(impl_->place.size)),
+                                             claim_of);
+                           }),
+                   hold_claims);
 }
 
 Result<std::vector<EvidenceRow>> Reader::evidence(std::optional<std::string> run_id, std::optional<std::string> type,
@@ -93,33 +103,38 @@ Result<std::vector<EvidenceRow>> Reader::evidence(std::optional<std::string> run
 }
 
 Result<std::vector<EvidenceRow>> Reader::evidence(const EvidenceFilter& filter, std::size_t limit) {
-  return guarded(impl_->connection, "listing evidence", [&] {
-    Params params = impl_->params();
-    params.text_or_null(filter.run_id)
-        .text_or_null(filter.type)
-        .integer(filter.after_seq)
-        .integer(static_cast<std::int64_t>(limit))
-        .integer(impl_->place.size)
-        .text_or_null(filter.task_id)
-        .text_or_null(filter.validator);
-    if (filter.of_commands)
-      return rows_of(query(impl_->connection, "evidence_of_commands",
-                           "SELECT " MUNIMENT_EVIDENCE_COLUMNS
-                           " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
-                           " AND ($3::text IS NULL OR type = $3) AND ($7::text IS NULL OR task_id = $7)"
-                           " AND ($8::text IS NULL OR actor = $8 OR validator_id = $8)"
-                           " AND seq > $4 AND seq < $6 AND command_id IS NOT NULL ORDER BY seq DESC LIMIT $5",
-                           params),
-                     evidence_of);
-    return rows_of(query(impl_->connection, "evidence",
-                         "SELECT " MUNIMENT_EVIDENCE_COLUMNS
-                         " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
-                         " AND ($3::text IS NULL OR type = $3) AND ($7::text IS NULL OR task_id = $7)"
-                         " AND ($8::text IS NULL OR actor = $8 OR validator_id = $8)"
-                         " AND seq > $4 AND seq < $6 ORDER BY seq LIMIT $5",
-                         params),
-                   evidence_of);
-  });
+  return held_rows(
+      *this, *impl_,
+      guarded(impl_->connection, "listing evidence",
+              [&] {
+                Params params = impl_->params();
+                params.text_or_null(filter.run_id)
+                    .text_or_null(filter.type)
+                    .integer(filter.after_seq)
+                    .integer(static_cast<std::int64_t>(limit))
+                    .integer(impl_->place.size)
+                    .text_or_null(filter.task_id)
+                    .text_or_null(filter.validator);
+                if (filter.of_commands)
+                  return rows_of(
+                      query(impl_->connection, "evidence_of_commands",
+                            "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+                            " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
+                            " AND ($3::text IS NULL OR type = $3) AND ($7::text IS NULL OR task_id = $7)"
+                            " AND ($8::text IS NULL OR actor = $8 OR validator_id = $8)"
+                            " AND seq > $4 AND seq < $6 AND command_id IS NOT NULL ORDER BY seq DESC LIMIT $5",
+                            params),
+                      evidence_of);
+                return rows_of(query(impl_->connection, "evidence",
+                                     "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+                                     " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
+                                     " AND ($3::text IS NULL OR type = $3) AND ($7::text IS NULL OR task_id = $7)"
+                                     " AND ($8::text IS NULL OR actor = $8 OR validator_id = $8)"
+                                     " AND seq > $4 AND seq < $6 ORDER BY seq LIMIT $5",
+                                     params),
+                               evidence_of);
+              }),
+      hold_evidence);
 }
 
 Result<std::vector<EvidenceRow>> Reader::evidence_uses(const Uuid& evidence_id, std::optional<std::string> run_id,
@@ -145,16 +160,21 @@ Result<std::vector<EvidenceRow>> Reader::evidence_uses(const Uuid& evidence_id, 
 
 Result<std::optional<EvidenceRow>> Reader::evidence_of_pointer(std::string_view run_id, std::string_view pointer,
                                                                const std::optional<std::string>& actor) {
-  return guarded(impl_->connection, "looking for evidence of a pointer", [&] {
-    Params params = impl_->params();
-    params.text(run_id).text(pointer).text_or_null(actor);
-    return first_of(query(impl_->connection, "evidence_of_pointer",
+  return held_rows(
+      *this, *impl_,
+      guarded(impl_->connection, "looking for evidence of a pointer",
+              [&] {
+                Params params = impl_->params();
+                params.text(run_id).text(pointer).text_or_null(actor);
+                return first_of(
+                    query(impl_->connection, "evidence_of_pointer",
                           "SELECT " MUNIMENT_EVIDENCE_COLUMNS
                           " FROM evidence WHERE log_no = $1 AND run_id = $2 AND pointer = $3 AND chunk_id IS NOT NULL"
                           " AND ($4::text IS NULL OR actor = $4) ORDER BY seq LIMIT 1",
                           params),
                     evidence_of);
-  });
+              }),
+      hold_evidence);
 }
 
 Result<std::vector<EvidenceUse>> Reader::evidence_with_hash(const Hash& hash, std::int64_t before_seq,
@@ -199,20 +219,26 @@ Result<std::vector<EvidenceTerms>> Reader::evidence_terms(const std::vector<std:
 
 Result<std::optional<EvidenceRow>> Reader::accepted_of_suite(std::string_view suite,
                                                              const std::optional<std::string>& owner) {
-  return guarded(impl_->connection, "looking for accepted evidence of a test suite", [&] {
-    // The index evidence_suite holds the hash; the text is compared too, because two texts may have the same hash.
-    return first_of(
-        query(
-            impl_->connection, "accepted_of_suite",
-            "SELECT " MUNIMENT_EVIDENCE_COLUMNS " FROM evidence e WHERE log_no = $1 AND command_id IS NOT NULL"
-            " AND hashtextextended(content #>> '{command,suite}', 0) = hashtextextended($2::text, 0)"
-            " AND content #>> '{command,suite}' = $2 AND seq < $4"
-            " AND EXISTS (SELECT FROM task_evidence t WHERE t.log_no = $1 AND t.evidence_seq = e.seq AND t.seq < $4)"
-            " AND ($3::text IS NULL OR actor = $3 OR NOT EXISTS (SELECT FROM run r WHERE r.log_no = $1 AND r.run_id = e.run_id"
-            " AND r.owner <> $3)) ORDER BY seq DESC LIMIT 1",
-            impl_->params().text(suite).text_or_null(owner).integer(impl_->place.size)),
-        evidence_of);
-  });
+  return held_rows(
+      *this, *impl_,
+      guarded(
+          impl_->connection, "looking for accepted evidence of a test suite",
+          [&] {
+            // The index evidence_suite holds the hash; the text is compared too, because two texts may have the same
+            // hash.
+            return first_of(
+                query(
+                    impl_->connection, "accepted_of_suite",
+                    "SELECT " MUNIMENT_EVIDENCE_COLUMNS " FROM evidence e WHERE log_no = $1 AND command_id IS NOT NULL"
+                    " AND hashtextextended(content #>> '{command,suite}', 0) = hashtextextended($2::text, 0)"
+                    " AND content #>> '{command,suite}' = $2 AND seq < $4"
+                    " AND EXISTS (SELECT FROM task_evidence t WHERE t.log_no = $1 AND t.evidence_seq = e.seq AND t.seq < $4)"
+                    " AND ($3::text IS NULL OR actor = $3 OR NOT EXISTS (SELECT FROM run r WHERE r.log_no = $1 AND r.run_id = e.run_id"
+                    " AND r.owner <> $3)) ORDER BY seq DESC LIMIT 1",
+                    impl_->params().text(suite).text_or_null(owner).integer(impl_->place.size)),
+                evidence_of);
+          }),
+      hold_evidence);
 }
 
 Result<std::vector<EvidenceLinkRow>> Reader::evidence_links(const std::vector<Uuid>& claim_ids) {

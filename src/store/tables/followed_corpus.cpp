@@ -65,7 +65,7 @@ constexpr std::string_view revoke_source =
     "UPDATE document d SET removed_at = $3, valid_to = coalesce(valid_to, $3), ended_by = coalesce(ended_by, 'revoked') "
     "FROM (SELECT log_no, seq FROM document WHERE sources @> ARRAY[$2] OFFSET 0) f WHERE f.log_no = $1 AND f.seq < $3 AND "
     "d.log_no = f.log_no AND d.seq = f.seq AND d.removed_at IS NULL AND ($4::text IS NULL OR $4 = "
-    "coalesce(d.owner, (SELECT c.owner FROM corpus c WHERE c.log_no = d.log_no AND c.corpus = d.corpus)))";
+    "coalesce(d.owner, (SELECT c.owner FROM corpus c WHERE c.log_no = d.log_no AND c.corpus = d.corpus))) RETURNING d.seq";
 
 constexpr std::string_view touch_revoked =
     "UPDATE corpus SET last_seq = greatest(last_seq, $2) WHERE log_no = $1 AND corpus IN (SELECT corpus FROM document WHERE log_no = $1 AND removed_at = $2)";
@@ -92,8 +92,8 @@ using Integers = std::vector<std::int64_t>;
 // document, arrives.
 class CorpusWriter {
  public:
-  CorpusWriter(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no)
-      : connection_(connection), work_(work), log_no_(log_no) {}
+  CorpusWriter(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, CorpusEffects* effects)
+      : connection_(connection), work_(work), log_no_(log_no), effects_(effects) {}
 
   void operator()(const Revised& revised) {
     const bool same = !documents_.emplace(revised.row.corpus, revised.row.document).second;
@@ -114,8 +114,10 @@ class CorpusWriter {
 
   void operator()(const Revoked& gone) {
     flush();
-    query(connection_, work_, "source_revoke", revoke_source,
-          params().text(gone.source).integer(gone.seq).text_or_null(gone.owner));
+    for (const pqxx::row& row : query(connection_, work_, "source_revoke", revoke_source,
+                                      params().text(gone.source).integer(gone.seq).text_or_null(gone.owner))) {
+      if (effects_ != nullptr) effects_->revoked[gone.seq].push_back(integer_of(row[0]));
+    }
     query(connection_, work_, "source_touch", touch_revoked, params().integer(gone.seq));
   }
 
@@ -242,6 +244,7 @@ class CorpusWriter {
       origins.push_back(revised->row.origin ? static_cast<std::int64_t>(*revised->row.origin) : 0);
       counts.push_back(static_cast<std::int64_t>(revised->chunks.size()));
       firsts.push_back(std::exchange(first_chunk, first_chunk + counts.back()));
+      if (effects_ != nullptr) effects_->first_chunks[revised->row.seq] = firsts.back();
     }
     query(
         connection_, work_, "documents_put", put_documents,
@@ -297,6 +300,7 @@ class CorpusWriter {
   Connection& connection_;
   pqxx::transaction_base& work_;
   const std::int16_t log_no_;
+  CorpusEffects* const effects_;
   std::int64_t next_chunk_ = 0;  // 0: not read yet
   std::vector<const Revised*> group_;
   std::set<std::pair<std::string_view, std::string_view>> documents_;  // documents in the group
@@ -306,8 +310,8 @@ class CorpusWriter {
 }  // namespace
 
 void write_followed_corpus(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no,
-                           const std::vector<CorpusChange>& changes) {
-  CorpusWriter writer(connection, work, log_no);
+                           const std::vector<CorpusChange>& changes, CorpusEffects* effects) {
+  CorpusWriter writer(connection, work, log_no, effects);
   for (const CorpusChange& change : changes) std::visit(writer, change);
   writer.flush();
 }

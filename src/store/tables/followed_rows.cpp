@@ -18,8 +18,8 @@ constexpr std::string_view put_pointer =
 
 }  // namespace
 
-void write_followed(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no,
-                    const FollowedRows& rows) {
+void write_followed(Connection& connection, pqxx::transaction_base& work, std::int16_t log_no, const FollowedRows& rows,
+                    CorpusEffects* effects) {
   for (const RunRow& row : rows.runs) {
     const auto ended_at = row.ended_at ? std::optional(format_time(*row.ended_at)) : std::nullopt;
     query(connection, work, "run_put", put_run,
@@ -51,7 +51,7 @@ void write_followed(Connection& connection, pqxx::transaction_base& work, std::i
               .text(row.run_id)
               .integer(row.seq));
   }
-  write_followed_corpus(connection, work, log_no, rows.corpus);
+  write_followed_corpus(connection, work, log_no, rows.corpus, effects);
   write_followed_report(connection, work, log_no, rows.report);
 }
 

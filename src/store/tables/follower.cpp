@@ -114,6 +114,8 @@ Status Follower::step() {
     shown_.set(position);
   }
   if (!unconfirmed_.empty()) RETURN_IF_ERROR(look_again());  // the position decides what to read next
+  if (!begun_) RETURN_IF_ERROR(begin(reader_));
+  begun_ = true;
   if (next_seq_.load() >= tail_.next_seq()) return success();
   const std::int64_t batch_began = next_seq_.load();
   ASSIGN_OR_RETURN(const Batch batch, read_batch());
@@ -123,6 +125,7 @@ Status Follower::step() {
   }
   const std::int64_t next = rows.next_seq.value_or(batch.next_seq);
   const auto wrote = write(rows, next);
+  begun_ = wrote && *wrote;
   if (!wrote) {
     // The write can be committed only if the connection was lost, not if Postgres refused it.
     const bool in_doubt = wrote.error().code == Errc::unavailable;
@@ -199,7 +202,9 @@ Result<bool> Follower::write(const FollowedRows& rows, std::int64_t next_seq) {
     pqxx::work work(*connection.impl().link);
     // Moves the position first, as a rebuild does, to avoid a deadlock.
     if (!put_position(connection, work, options_.place.log_no, name_, next_seq_.load(), next_seq)) return false;
-    write_followed(connection, work, options_.place.log_no, rows);
+    CorpusEffects effects;
+    write_followed(connection, work, options_.place.log_no, rows, &effects);
+    writing(rows, effects, next_seq);
     work.commit();
     return true;
   });

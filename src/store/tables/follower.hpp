@@ -17,6 +17,7 @@
 #include "store/append/rows.hpp"
 #include "store/append/tail.hpp"
 #include "store/read/corpus_rows.hpp"
+#include "store/read/document_lives.hpp"
 #include "store/read/reader.hpp"
 #include "store/tables/report_rows.hpp"
 
@@ -70,6 +71,11 @@ class Follower {
  protected:
   // Derives rows from `events`, in order, given the current content of the table. `reader` belongs to the follower.
   virtual Result<FollowedRows> apply(const std::vector<EventPtr>& events, Reader& reader) = 0;
+  // Called before the first batch, and after a commit of unknown outcome: compares the tables with what is known of
+  // them.
+  virtual Status begin(Reader&) { return success(); }
+  // Called before the commit of the rows and of the position after them.
+  virtual void writing(const FollowedRows&, const CorpusEffects&, std::int64_t /*next_seq*/) {}
   // Called after the commit, before any waiting thread is woken.
   virtual void written(const FollowedRows&) {}
 
@@ -105,6 +111,8 @@ class Follower {
   std::vector<Unconfirmed> unconfirmed_;  // writes since the last confirmed one: each may be committed
   std::atomic<std::int64_t> next_seq_{-1};
   metrics::Gauge& shown_;  // the same value, for server.metrics
+
+  bool begun_ = false;
 
   bool hurried_ = false;  // a caller waits; guarded by the worker's lock, like the next member
   std::string problem_;

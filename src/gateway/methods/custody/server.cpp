@@ -53,6 +53,8 @@ std::vector<std::string> degradations(Services& services, const store::LogStatus
   add_standstills(found, services, log);
   if (const std::string problem = services.retrieval.documents().problem(); !problem.empty())
     found.push_back("documents: " + problem);
+  if (const std::string rebuilt = services.retrieval.documents().rebuilt(); !rebuilt.empty())
+    found.push_back("documents: " + rebuilt);
   if (const std::string problem = services.retrieval.indexer().problem(); !problem.empty())
     found.push_back("search: " + problem);
   if (const std::string problem = services.retrieval.search().health().embedding_problem; !problem.empty()) {
@@ -163,6 +165,8 @@ Reply status_reply(Services& services, const store::LogStatus& log, const Positi
   out.end_array().key("notes").begin_array();
   for (const std::string& what : services.retrieval.indexer().absent()) out.string("search: " + what);
   for (const std::string& what : services.retrieval.indexer().behind()) out.string("search: " + what);
+  if (services.publisher.can_sign() && services.submitter.status().empty())
+    out.string("no witness: an older copy of the database and the data folder together would not be detected");
   if (const std::string carrying = services.carrying ? services.carrying() : std::string(); !carrying.empty())
     out.string(carrying);
   out.end_array().end_object();

@@ -51,6 +51,15 @@ Error no_current_document(Call& call, const std::string& corpus, const std::stri
                   document, corpus, how, at ? fmt::format(", by event {}", *at) : "", corpus, document));
 }
 
+// Errors: corrupt if a row is not what its event recorded.
+Status check_recorded(const std::vector<store::DocumentRow>& rows) {
+  for (const store::DocumentRow& row : rows) {
+    if (!row.differs.empty())
+      return Error(Errc::corrupt, fmt::format("{}/{} (seq {}): {}", row.corpus, row.document, row.seq, row.differs));
+  }
+  return success();
+}
+
 // Returns the revision that the parameter `name` selects; without it, the revision that is (or was, `asof`) current.
 Result<store::DocumentRow> revision_of(Call& call, std::string_view name) {
   ASSIGN_OR_RETURN(const store::CorpusRow corpus, corpus_of(call));
@@ -62,6 +71,7 @@ Result<store::DocumentRow> revision_of(Call& call, std::string_view name) {
     ASSIGN_OR_RETURN(const auto as_of, asof_seq(call, *call.reader));
     ASSIGN_OR_RETURN(row, call.reader->document(corpus.corpus, document, as_of));
   }
+  if (row) RETURN_IF_ERROR(check_recorded({*row}));
   if (row) return *std::move(row);
   const auto revision = call.params[name].as_string();
   return no_document(corpus.corpus, revision ? document + " with the revision " + *revision : document);
@@ -193,6 +203,7 @@ Result<Answer> document_list(Call& call) {
   const std::size_t limit = limit_of(call.params);
   ASSIGN_OR_RETURN(const auto rows,
                    call.reader->documents(corpus.corpus, call.params["cursor"].as_string(), limit + 1));
+  RETURN_IF_ERROR(check_recorded(rows));
   ASSIGN_OR_RETURN(const auto carried, carried_of(call, rows));
   json::Writer out;
   out.begin_object().key("documents").begin_array();
@@ -213,6 +224,7 @@ Result<Answer> document_history(Call& call) {
   const std::size_t limit = limit_of(call.params);
   ASSIGN_OR_RETURN(const auto rows,
                    call.reader->document_history(corpus.corpus, document, call.params["before"].as_int(), limit + 1));
+  RETURN_IF_ERROR(check_recorded(rows));
   if (rows.empty() && !call.params["before"]) return no_document(corpus.corpus, document);
   json::Writer out;
   out.begin_object().key("revisions").begin_array();
@@ -232,8 +244,10 @@ Result<Answer> document_diff(Call& call) {
   if (const auto from = call.params["from"].as_string()) {
     ASSIGN_OR_RETURN(left, call.reader->document_revision(right.corpus, right.document, *from));
     if (!left) return no_document(right.corpus, right.document + " with the revision " + *from);
+    RETURN_IF_ERROR(check_recorded({*left}));
   } else {
     ASSIGN_OR_RETURN(const auto before, call.reader->document_history(right.corpus, right.document, right.seq, 1));
+    RETURN_IF_ERROR(check_recorded(before));
     if (!before.empty()) left = before.front();
   }
   std::vector<store::ChunkRow> old_chunks;
@@ -287,6 +301,7 @@ Result<Answer> document_retract(Call& call) {
   const std::string document = params["document"].string_or("");
   ASSIGN_OR_RETURN(const auto current, call.reader->document(corpus.corpus, document, std::nullopt));
   if (!current) return no_current_document(call, corpus.corpus, document);
+  RETURN_IF_ERROR(check_recorded({*current}));
   const store::DocumentRow& row = *current;
   if (const auto base = call.params["base"].as_string(); base && *base != row.revision) {
     return Error(Errc::conflict,

@@ -189,6 +189,7 @@ Result<Answer> evidence_get(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "evidence_id"));
   ASSIGN_OR_RETURN(const auto uses, evidence_uses(call, id, call.params["run_id"].as_string()));
+  for (const auto& [use, reader] : uses) RETURN_IF_ERROR(reader->confirm({use}));
   json::Writer out;
   ASSIGN_OR_RETURN(const auto terms, uses.front().reader->evidence_terms({uses.front().row.seq}));
   write_evidence(out.begin_object().key("evidence"), uses.front().row, terms);
@@ -217,7 +218,11 @@ Result<Answer> evidence_verify(Call& call) {
   ASSIGN_OR_RETURN(const evidence::Outcome outcome,
                    look_at_evidence(call, uses.front(), event.value_or(events::Event{})));
   const evidence::Resolution* const found = own_pointer(row, outcome);
-  ASSIGN_OR_RETURN(const EvidenceState verified, compare_evidence(call, row, outcome));
+  ASSIGN_OR_RETURN(EvidenceState verified, compare_evidence(call, row, outcome));
+  if (const Status recorded = reader->confirm({row}); !recorded && verified.ok) {
+    if (is_transient(recorded.error().code)) return recorded.error();
+    verified = EvidenceState{false, "HASH_MISMATCH", recorded.error().message, {}};
+  }
   json::Writer out;
   out.begin_object().member("ok", verified.ok);
   if (!verified.ok) out.member("reason", verified.reason).member("detail", verified.detail);

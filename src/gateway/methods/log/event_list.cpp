@@ -17,23 +17,35 @@ Error no_event(const Call& call, std::string_view which) {
                                     (call.caller.admin ? ". See: event.list" : ". See: event.list with a run_id"));
 }
 
+// Holds events against the log's tree. In a log that was refused at the start they are shown unconfirmed, for those who
+// look into it.
+Status confirm(Call& call, store::Reader& reader, const std::vector<events::Event>& events) {
+  return call.services.appender.status().refused.empty() ? reader.confirm(events) : success();
+}
+
 Result<std::optional<events::Event>> event_named(Call& call) {
   const json::Value& params = call.params;
   if (const auto run_seq = params["run_seq"].as_int(); run_seq && params["run_id"] && !params["seq"]) {
     ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, params["run_id"].string_or("")));
-    return found.reader->event_of_run(found.run->view().run_no, *run_seq);
+    ASSIGN_OR_RETURN(auto event, found.reader->event_of_run(found.run->view().run_no, *run_seq));
+    if (event) RETURN_IF_ERROR(confirm(call, *found.reader, {*event}));
+    return event;
   }
   const auto seq = params["seq"].as_int();
   if (!seq || params["run_seq"] || params["run_id"]) {
     return Error(Errc::invalid_argument, "event.get needs either seq, or run_id and run_seq.");
   }
-  return find_event(call, *seq);
+  ASSIGN_OR_RETURN(auto event, find_event(call, *seq));
+  ASSIGN_OR_RETURN(store::Reader* const reader, reader_named(call));
+  if (event) RETURN_IF_ERROR(confirm(call, *reader, {*event}));
+  return event;
 }
 
 // The filter of event.list, and the reader for it.
 struct Asked {
   store::EventFilter filter;
   store::Reader* reader = nullptr;
+  std::int64_t next_run_seq = 0;  // of the run that is asked for, as its writer knows it
 };
 
 Result<Asked> events_asked_for(Call& call) {
@@ -44,6 +56,7 @@ Result<Asked> events_asked_for(Call& call) {
   if (const auto run_id = params["run_id"].as_string()) {
     ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, *run_id));
     filter.run_no = found.run->view().run_no;
+    asked.next_run_seq = found.run->next_run_seq();
     asked.reader = found.reader;
   } else if (!call.caller.admin) {
     return Error(Errc::denied, "only root and the daemon's own user may read the whole log. Give a run_id.");
@@ -150,6 +163,10 @@ Result<Answer> event_list(Call& call) {
 
   ASSIGN_OR_RETURN(const auto fetched,
                    asked.reader->events(filter, at_most.items + 1, at_most.bytes + limits::event_body_bytes_max));
+  RETURN_IF_ERROR(confirm(call, *asked.reader, fetched));
+  // The first page tells whether events of the run are missing; a filter would hide that.
+  if (filter.run_no && !call.params["cursor"] && !filter.newest_first)
+    RETURN_IF_ERROR(asked.reader->check_run(*filter.run_no, filter.from_run_seq.value_or(0), asked.next_run_seq));
   EventPage page(at_most, fields);
   std::size_t shown = 0;
   while (shown < fetched.size() && page.add(fetched[shown])) ++shown;

@@ -106,6 +106,7 @@ Result<std::string> messages_page(const Call& call, const ReadRun& found, const 
   std::vector<events::Event> events;
   if (from <= last) {
     ASSIGN_OR_RETURN(events, found.reader->events(filter, limit, limits::page_bytes_max));
+    RETURN_IF_ERROR(found.reader->confirm(events));
   }
   std::string text = "{\"events\":[";
   for (const events::Event& event : events) {
@@ -191,7 +192,12 @@ Result<std::optional<Answer>> answer_lost_state(Call& call, const std::shared_pt
 Result<snapshot::Rehydrated> rehydrated(Call& call, const ReadRun& found, std::optional<std::int64_t> asof) {
   const std::int64_t run_no = found.run->view().run_no;
   if (found.run->closed_log != 0) return snapshot::rehydrate(*found.reader, call.services.files, run_no, asof);
-  return call.services.snapshots.rehydrate(*found.reader, run_no, asof);
+  const std::int64_t next_run_seq = found.run->next_run_seq();
+  ASSIGN_OR_RETURN(snapshot::Rehydrated had, call.services.snapshots.rehydrate(*found.reader, run_no, asof));
+  ASSIGN_OR_RETURN(const std::int64_t in_table, found.reader->next_run_seq(run_no));
+  if (in_table >= next_run_seq) return had;
+  return Error(Errc::corrupt,
+               "the last events of " + found.run->run_id + " are missing: the log was changed. Run muniment-verify");
 }
 
 }  // namespace

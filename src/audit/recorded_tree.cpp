@@ -1,0 +1,67 @@
+#include "audit/recorded_tree.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "events/merkle_proof.hpp"
+
+namespace muniment::audit {
+namespace {
+
+constexpr std::size_t tiles_max = 4'096;  // leaves of a million events, 32 MiB
+constexpr std::chrono::seconds published_within{10};
+constexpr std::chrono::milliseconds visible_before{1'000};
+
+Error other_leaf(std::int64_t seq) {
+  return {Errc::corrupt,
+          fmt::format("event {} is not the one in the log's tree: the log was changed. Run muniment-verify", seq)};
+}
+
+}  // namespace
+
+// Reads a tile and proves its first leaf. The hashes of that proof include all other leaves of the tile, so that the
+// whole tile is proven.
+Status PublishedTree::prove_tile(std::int64_t tile, const Published& published) {
+  const std::int64_t size = published.checkpoint.size, first = tile * tile_width;
+  TreeReader tree(publisher_.tiles(), size);
+  std::string leaves;
+  for (std::int64_t seq = first; seq < std::min(size, first + tile_width); ++seq) {
+    ASSIGN_OR_RETURN(const Hash leaf, tree.node(0, seq));
+    leaves.append(view(leaf));
+  }
+  ASSIGN_OR_RETURN(const Hash leaf, tree.node(0, first));
+  ASSIGN_OR_RETURN(const auto proof, events::inclusion_proof(first, size, tree.reader()));
+  if (!events::proves_inclusion(leaf, first, size, published.checkpoint.root, proof)) {
+    return Error(
+        Errc::corrupt,
+        fmt::format("the tiles of the events from {} on do not yield the log's root. Run muniment-verify", first));
+  }
+  while (tiles_.size() >= tiles_max) tiles_.erase(tiles_.begin());
+  tiles_[tile] = std::move(leaves);
+  return success();
+}
+
+Status PublishedTree::holds(const events::Event& event, const Hash& leaf) {
+  const std::int64_t seq = event.seq;
+  // An event may be visible in the table slightly before its writer learns of the commit.
+  if (seq < 0 || !tail_.wait(seq, visible_before)) return other_leaf(seq);
+  Published published = publisher_.newest();
+  if (seq >= published.checkpoint.size) {
+    const auto newer = tail_.read(seq, 1);
+    if (newer && !newer->empty()) {
+      const events::Event& written = *newer->front();
+      return written.seq == seq && written.run_hash == event.run_hash ? success() : Status(other_leaf(seq));
+    }
+    ASSIGN_OR_RETURN(published, publisher_.covering(seq, std::chrono::steady_clock::now() + published_within));
+  }
+  const auto at = static_cast<std::size_t>(seq % tile_width) * sizeof(Hash);
+  const std::lock_guard lock(mutex_);
+  std::string& leaves = tiles_[seq / tile_width];
+  if (leaves.size() <= at) RETURN_IF_ERROR(prove_tile(seq / tile_width, published));
+  const std::string& proven = tiles_[seq / tile_width];
+  return std::memcmp(proven.data() + at, leaf.data(), sizeof(Hash)) == 0 ? success() : Status(other_leaf(seq));
+}
+
+}  // namespace muniment::audit

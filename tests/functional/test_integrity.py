@@ -1,0 +1,127 @@
+"""Tests that memories which were changed behind the daemon's back are refused when they are read: the edits T1 to T8 of
+Agent Memory Integrity, by a superuser of Postgres who owns the files and has no key, on a running and on a restarted daemon."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from typing import Optional
+
+from integrity_case import Attacker, Memories
+from support import main, wait_until
+
+EDITS = {
+    "T1 content": "content", "T1 content, with its event": "content_and_event",
+    "T2 cut tail: rows and file": "cut_rows", "T2 cut tail, with the events": "cut_tail",
+    "T3 deletion: rows and file": "delete_rows", "T3 deletion, with its event": "delete_all",
+    "T4 reordering: rows": "reorder_rows", "T4 reordering, with the events": "reorder_events",
+    "T5 insertion": "insert", "T6 replay into another corpus": "replay_context",
+    "T7 replay of an older revision": "replay_old", "T7 replay, the newer one deleted": "replay_old_and_delete", "T8 metadata": "metadata",
+}
+
+
+# After a kill, events at the log's end are adopted, since a power cut leaves the same (docs/audit.md, Starts). log.started names
+# them, and so does muniment-verify.
+ADOPTED_AFTER_A_KILL = "T5 insertion"
+
+
+class Integrity(unittest.TestCase):
+    template: Memories
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.template = Memories()
+        cls.addClassCleanup(cls.template.daemon.destroy)
+
+    def attacked(self, edit: Optional[str], restart: bool, drop_indexes: bool) -> str:
+        began = time.monotonic()
+        memories = Memories(self.template)
+        self.addCleanup(memories.daemon.destroy)
+        memories.start()
+        if restart:
+            memories.daemon.kill()
+        attacker = Attacker(memories)
+        forged = getattr(attacker, edit)() if edit else ()
+        if drop_indexes:
+            attacker.drop_indexes()
+        if restart:
+            memories.daemon.restart()
+        answers = memories.read()
+        verdict = answers.verdict(forged)
+        if os.environ.get("INTEGRITY_SHOW"):
+            print(f"{edit} restart={restart} drop={drop_indexes}: {verdict} {time.monotonic() - began:.1f} s", flush=True)
+            if os.environ["INTEGRITY_SHOW"] == "2":
+                print(json.dumps({"recalled": answers.recalled, "listed": answers.listed, "packed": answers.packed}, indent=1)[:6000], flush=True)
+        memories.daemon.destroy()
+        return verdict
+
+    def assert_refused(self, restart: bool, drop_indexes: bool = False) -> None:
+        for name, edit in EDITS.items():
+            with self.subTest(name):
+                told = self.attacked(edit, restart, drop_indexes)
+                self.assertIn(told, ("accepted",) if restart and name == ADOPTED_AFTER_A_KILL else ("refused", "genuine"))
+
+    def test_memories_are_told_as_they_were_stored(self) -> None:
+        self.assertEqual([self.attacked(None, *how) for how in ((False, False), (True, False), (True, True))], ["genuine"] * 3)
+
+    def test_edits_of_a_running_daemon_are_refused(self) -> None:
+        self.assert_refused(restart=False)
+
+    def test_edits_before_a_restart_are_refused(self) -> None:
+        self.assert_refused(restart=True)
+
+    def test_edits_before_a_restart_with_new_indexes_are_refused(self) -> None:
+        self.assert_refused(restart=True, drop_indexes=True)
+
+
+class OlderCopy(unittest.TestCase):
+    """T9: the database and the data folder are replaced by an older copy of both."""
+
+    def rolled_back(self, witnesses: str) -> Memories:
+        memories = Memories(witnesses=witnesses)
+        self.addCleanup(memories.daemon.destroy)
+        memories.start()
+        with memories.daemon.client() as client:
+            key = client.call("audit.key", action="init")["keys"][0]
+            memories.key.write_text(key + "\n")
+            wait_until(lambda: client.call("audit.checkpoint").get("note"), "a checkpoint is signed")
+        memories.stop()
+        older = memories.daemon.folder / "older"
+        subprocess.run(["cp", "-a", memories.daemon.data, older], check=True)
+        memories.start()
+        with memories.daemon.client() as client:
+            client.remember("home", "Kim lives in Faro.", tags=["fact"])
+            size = client.call("server.status")["log"]["size"]
+            wait_until(lambda: all(one["size"] >= size for one in client.call("audit.checkpoint").get("kept_by", [])), "it is kept elsewhere")
+        memories.stop()
+        shutil.rmtree(memories.daemon.data)
+        older.rename(memories.daemon.data)
+        return memories
+
+    def assert_refused(self, witnesses: str) -> None:
+        memories = self.rolled_back(witnesses)
+        memories.daemon.start()
+        self.assertEqual(memories.read().verdict(("Porto", "Lisbon")), "refused")
+        with memories.daemon.client() as client:
+            self.assertIn("log_rolled_back", " ".join(client.call("server.status")["degraded"]))
+
+    def test_an_older_copy_is_refused_by_what_a_folder_elsewhere_holds(self) -> None:
+        elsewhere = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
+        self.addCleanup(shutil.rmtree, elsewhere, True)
+        self.assert_refused(f"folder:{elsewhere}")
+
+    def test_without_a_witness_an_older_copy_is_told_and_the_status_says_so(self) -> None:
+        memories = self.rolled_back("")
+        memories.daemon.start()
+        self.assertEqual(memories.read().recalled["home"].count("Porto") > 0, True)
+        with memories.daemon.client() as client:
+            self.assertIn("no witness", json.dumps(client.call("server.status")))
+
+
+if __name__ == "__main__":
+    main()
