@@ -45,7 +45,7 @@ FOLDERS = {
 # Folder of src/ → lines that its .hpp and .cpp files may have together. A change that needs more raises the number here,
 # and its commit says why; a change that shrinks a folder lowers it.
 BUDGETS = {
-    "audit": 3_500,
+    "audit": 3_700,
     "base": 9_700,
     "cli": 45_900,
     "daemon": 4_300,
@@ -54,9 +54,9 @@ BUDGETS = {
     "gateway": 13_400,
     "http": 1_700,
     "mcp": 3_900,
-    "retrieval": 21_700,
-    "snapshot": 1_400,
-    "store": 14_900,
+    "retrieval": 21_800,
+    "snapshot": 1_500,
+    "store": 16_200,
     "verify": 12_600,
     "webhook": 600,
 }
