@@ -59,6 +59,7 @@ struct EvidenceFilter {
   std::optional<std::string> validator;  // the actor, or the validator_id
   std::int64_t after_seq = -1;           // the cursor; -1: from the first
   bool of_commands = false;              // only evidence of recorded commands, the newest first
+  bool held = true;                      // against the log; false: for comparisons with evidence that is judged itself
 };
 
 // Conditions under which evidence counts, from the body of its event.

@@ -103,38 +103,34 @@ Result<std::vector<EvidenceRow>> Reader::evidence(std::optional<std::string> run
 }
 
 Result<std::vector<EvidenceRow>> Reader::evidence(const EvidenceFilter& filter, std::size_t limit) {
-  return held_rows(
-      *this, *impl_,
-      guarded(impl_->connection, "listing evidence",
-              [&] {
-                Params params = impl_->params();
-                params.text_or_null(filter.run_id)
-                    .text_or_null(filter.type)
-                    .integer(filter.after_seq)
-                    .integer(static_cast<std::int64_t>(limit))
-                    .integer(impl_->place.size)
-                    .text_or_null(filter.task_id)
-                    .text_or_null(filter.validator);
-                if (filter.of_commands)
-                  return rows_of(
-                      query(impl_->connection, "evidence_of_commands",
-                            "SELECT " MUNIMENT_EVIDENCE_COLUMNS
-                            " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
-                            " AND ($3::text IS NULL OR type = $3) AND ($7::text IS NULL OR task_id = $7)"
-                            " AND ($8::text IS NULL OR actor = $8 OR validator_id = $8)"
-                            " AND seq > $4 AND seq < $6 AND command_id IS NOT NULL ORDER BY seq DESC LIMIT $5",
-                            params),
-                      evidence_of);
-                return rows_of(query(impl_->connection, "evidence",
-                                     "SELECT " MUNIMENT_EVIDENCE_COLUMNS
-                                     " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
-                                     " AND ($3::text IS NULL OR type = $3) AND ($7::text IS NULL OR task_id = $7)"
-                                     " AND ($8::text IS NULL OR actor = $8 OR validator_id = $8)"
-                                     " AND seq > $4 AND seq < $6 ORDER BY seq LIMIT $5",
-                                     params),
-                               evidence_of);
-              }),
-      hold_evidence);
+  auto rows = guarded(impl_->connection, "listing evidence", [&] {
+    Params params = impl_->params();
+    params.text_or_null(filter.run_id)
+        .text_or_null(filter.type)
+        .integer(filter.after_seq)
+        .integer(static_cast<std::int64_t>(limit))
+        .integer(impl_->place.size)
+        .text_or_null(filter.task_id)
+        .text_or_null(filter.validator);
+    if (filter.of_commands)
+      return rows_of(query(impl_->connection, "evidence_of_commands",
+                           "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+                           " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
+                           " AND ($3::text IS NULL OR type = $3) AND ($7::text IS NULL OR task_id = $7)"
+                           " AND ($8::text IS NULL OR actor = $8 OR validator_id = $8)"
+                           " AND seq > $4 AND seq < $6 AND command_id IS NOT NULL ORDER BY seq DESC LIMIT $5",
+                           params),
+                     evidence_of);
+    return rows_of(query(impl_->connection, "evidence",
+                         "SELECT " MUNIMENT_EVIDENCE_COLUMNS
+                         " FROM evidence WHERE log_no = $1 AND ($2::text IS NULL OR run_id = $2)"
+                         " AND ($3::text IS NULL OR type = $3) AND ($7::text IS NULL OR task_id = $7)"
+                         " AND ($8::text IS NULL OR actor = $8 OR validator_id = $8)"
+                         " AND seq > $4 AND seq < $6 ORDER BY seq LIMIT $5",
+                         params),
+                   evidence_of);
+  });
+  return filter.held ? held_rows(*this, *impl_, std::move(rows), hold_evidence) : std::move(rows);
 }
 
 Result<std::vector<EvidenceRow>> Reader::evidence_uses(const Uuid& evidence_id, std::optional<std::string> run_id,

@@ -225,6 +225,7 @@ Status look_up_task(Call& call, const store::Run& run, const Uuid& command_id, c
   filter.run_id = run.run_id;
   filter.task_id = *task;
   filter.of_commands = true;
+  filter.held = false;
   ASSIGN_OR_RETURN(const auto rows, call.reader->evidence(filter, earlier_runs_max));
   for (const store::EvidenceRow& row : rows) {
     if (!row.command_id || !row.content || row.command_id == command_id || row.actor != call.caller.actor) continue;

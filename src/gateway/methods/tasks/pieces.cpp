@@ -249,6 +249,7 @@ class PieceReader {
     accepted_.emplace();
     store::EvidenceFilter filter;
     filter.run_id = task_.run_id;
+    filter.held = false;
     ASSIGN_OR_RETURN(const auto rows, call_.reader->evidence(filter, accepted_max));
     std::vector<std::int64_t> seqs;
     for (const store::EvidenceRow& row : rows) seqs.push_back(row.seq);
