@@ -42,9 +42,12 @@ class Cells:
 
 
 def edits(_seconds: int, _repeat: int) -> Iterator[Cells]:
+    pinned_packages.imported("langgraph")
     pinned_packages.imported("agmi")
     import muniment_memory   # type: ignore[import-not-found]
-    for adapter in (muniment_memory.RunningMemories(), muniment_memory.RestartedMemories()):
+    import muniment_saver   # type: ignore[import-not-found]
+    for adapter in (muniment_memory.RunningMemories(), muniment_memory.RestartedMemories(), muniment_saver.RunningSaver(),
+                    muniment_saver.RestartedSaver()):
         yield Cells(adapter.name, {row["edit"].split()[0]: row["verdict"].lower() for row in measured(adapter)})
 
 

@@ -35,7 +35,6 @@ class Memories:
 
     def __init__(self, template: Optional["Memories"] = None, witnesses: str = "", empty: bool = False):
         self.daemon = Daemon(config=f'witnesses = "{witnesses}"\n')
-        self.key = self.daemon.folder / "log.pub"
         if template is None and not empty:
             self.daemon.start()
             with self.daemon.client() as client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import unittest
+from typing import Any
 
 from support import ROOT, main
 
@@ -15,20 +16,30 @@ sys.path.insert(0, str(ROOT / "tests" / "bench"))
 class Yardstick(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
+        pinned_packages.imported("langgraph")
         pinned_packages.imported("agmi")
 
-    def assert_refused(self, name: str) -> None:
+    def assert_refused(self, adapter: Any) -> None:
         import integrity_bench
-        import muniment_memory
-        for row in integrity_bench.measured(getattr(muniment_memory, name)()):
+        for row in integrity_bench.measured(adapter):
             with self.subTest(row["edit"]):
                 self.assertIn(row["verdict"], ("REJECTED", "AS STORED"), row["detail"])
 
     def test_no_edit_is_accepted_by_a_running_daemon(self) -> None:
-        self.assert_refused("RunningMemories")
+        import muniment_memory
+        self.assert_refused(muniment_memory.RunningMemories())
 
     def test_no_edit_is_accepted_by_a_restarted_daemon(self) -> None:
-        self.assert_refused("RestartedMemories")
+        import muniment_memory
+        self.assert_refused(muniment_memory.RestartedMemories())
+
+    def test_no_edit_of_checkpoints_is_accepted_by_a_running_daemon(self) -> None:
+        import muniment_saver
+        self.assert_refused(muniment_saver.RunningSaver())
+
+    def test_no_edit_of_checkpoints_is_accepted_by_a_restarted_daemon(self) -> None:
+        import muniment_saver
+        self.assert_refused(muniment_saver.RestartedSaver())
 
 
 if __name__ == "__main__":

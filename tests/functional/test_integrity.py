@@ -10,10 +10,11 @@ import subprocess
 import tempfile
 import time
 import unittest
-from typing import Optional
+from typing import Callable, Optional
 
 from integrity_case import Attacker, Memories
 from support import main, wait_until
+from test_witness import Witness
 
 EDITS = {
     "T1 content": "content", "T1 content, with its event": "content_and_event",
@@ -82,15 +83,16 @@ class Integrity(unittest.TestCase):
 class OlderCopy(unittest.TestCase):
     """T9: the database and the data folder are replaced by an older copy of both."""
 
-    def rolled_back(self, witnesses: str) -> Memories:
-        memories = Memories(witnesses=witnesses)
+    def rolled_back(self, keeper: Callable[[str], str]) -> Memories:
+        """`keeper` returns the setting `witnesses`, given the log's key."""
+        memories = Memories()
         self.addCleanup(memories.daemon.destroy)
         memories.start()
         with memories.daemon.client() as client:
             key = client.call("audit.key", action="init")["keys"][0]
-            memories.key.write_text(key + "\n")
             wait_until(lambda: client.call("audit.checkpoint").get("note"), "a checkpoint is signed")
         memories.stop()
+        (memories.daemon.folder / "muniment.toml").write_text(f'witnesses = "{keeper(key)}"\n')
         older = memories.daemon.folder / "older"
         subprocess.run(["cp", "-a", memories.daemon.data, older], check=True)
         memories.start()
@@ -103,8 +105,8 @@ class OlderCopy(unittest.TestCase):
         older.rename(memories.daemon.data)
         return memories
 
-    def assert_refused(self, witnesses: str) -> None:
-        memories = self.rolled_back(witnesses)
+    def assert_refused(self, keeper: Callable[[str], str]) -> None:
+        memories = self.rolled_back(keeper)
         memories.daemon.start()
         self.assertEqual(memories.read().verdict(("Porto", "Lisbon")), "refused")
         with memories.daemon.client() as client:
@@ -113,10 +115,17 @@ class OlderCopy(unittest.TestCase):
     def test_an_older_copy_is_refused_by_what_a_folder_elsewhere_holds(self) -> None:
         elsewhere = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
         self.addCleanup(shutil.rmtree, elsewhere, True)
-        self.assert_refused(f"folder:{elsewhere}")
+        self.assert_refused(lambda key: f"folder:{elsewhere}")
+
+    def test_an_older_copy_is_refused_by_what_a_witness_has_seen(self) -> None:
+        def witness(key: str) -> str:
+            made = Witness(key)
+            self.addCleanup(made.destroy)
+            return f"{made.listen} {made.vkey}"
+        self.assert_refused(witness)
 
     def test_without_a_witness_an_older_copy_is_told_and_the_status_says_so(self) -> None:
-        memories = self.rolled_back("")
+        memories = self.rolled_back(lambda key: "")
         memories.daemon.start()
         self.assertEqual(memories.read().recalled["home"].count("Porto") > 0, True)
         with memories.daemon.client() as client:

@@ -44,6 +44,7 @@ class Rows(unittest.TestCase):
             "list": lambda client: [one["content"] for one in client.call("evidence.list", run_id="r")["evidence"]],
             "manifests": lambda client: [client.call("manifest.get", manifest_id=one)["manifest"] for one in self.manifests],
             "artifact": lambda client: client.get(self.artifact["artifact_id"]).decode(),
+            "events": lambda client: [one["body"] for one in client.call("event.list", run_id="r", types=["state.patched"])["events"]],
             "state": lambda client: client.call("run.rehydrate", run_id="r", path="/working/city")["state"]}
         found = {}
         with self.daemon.client(retry_for_s=0) as client:
@@ -138,6 +139,14 @@ class Rows(unittest.TestCase):
                             f"UPDATE event SET body = jsonb_set(body::jsonb, '{{hash}}', to_jsonb((SELECT encode(hash, 'hex') FROM snapshot LIMIT 1)))::json WHERE seq = {seq}",
                             f"UPDATE event SET body_hash = sha256(salt || convert_to(body::text, 'UTF8')) WHERE seq = {seq}",
                             f"DELETE FROM event WHERE type = 'state.patched' AND run_no = (SELECT run_no FROM run WHERE run_id = 'r') AND seq > {seq}")
+
+    def test_t1_an_event_that_is_listed(self) -> None:
+        seq = self.seq("type = 'state.patched' AND body::text LIKE '%Lisbon%'")
+        self.assert_refused("events", f"UPDATE event SET body = replace(body::text, 'Lisbon', 'Madrid')::json WHERE seq = {seq}",
+                            f"UPDATE event SET body_hash = sha256(salt || convert_to(body::text, 'UTF8')) WHERE seq = {seq}")
+
+    def test_t3_an_event_that_is_not_listed(self) -> None:
+        self.assert_refused("events", "DELETE FROM event WHERE type = 'state.patched' AND body::text LIKE '%Lisbon%'")
 
     def test_t2_a_state_without_its_last_event(self) -> None:
         self.assert_refused("state", "DELETE FROM event WHERE type = 'state.patched' AND body::text LIKE '%Porto%'")

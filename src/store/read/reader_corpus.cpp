@@ -326,14 +326,16 @@ Result<std::vector<DocumentRow>> Reader::documents(std::string_view corpus, cons
                      document_of);
     }));
   };
-  // The lives have no order by name, so that a page is compared by the number of all documents.
+  // The lives have no order by name, so that the first page compares the number of all documents.
   return read_fitting(*impl_, corpus, read, [&](const std::vector<DocumentRow>& rows, const DocumentLives& lives) {
+    if (!std::ranges::all_of(rows, &DocumentRow::current)) return false;
+    if (after) return true;
     const auto count = guarded(impl_->connection, "counting documents", [&] {
       return integer_of(query(impl_->connection, "documents_count",
                               "SELECT count(*) FROM document WHERE log_no = $1 AND corpus = $2 AND valid_to IS NULL",
                               impl_->params().text(corpus))[0][0]);
     });
-    return count && *count == lives.current_count(corpus) && std::ranges::all_of(rows, &DocumentRow::current);
+    return count && *count == lives.current_count(corpus);
   });
 }
 
