@@ -45,8 +45,13 @@ Status PublishedTree::prove_tile(std::int64_t tile, const Published& published) 
 
 Status PublishedTree::holds(const events::Event& event, const Hash& leaf) {
   const std::int64_t seq = event.seq;
-  // An event may be visible in the table slightly before its writer learns of the commit.
-  if (seq < 0 || !tail_.wait(seq, visible_before)) return other_leaf(seq);
+  if (restored_) return success();
+  if (seq < 0) return other_leaf(seq);
+  if (seq >= tail_.next_seq()) {
+    const store::LogStatus log = appender_.status();
+    if (seq >= log.size && seq < log.size + log.in_flight) return success();
+    if (!tail_.wait(seq, visible_before)) return other_leaf(seq);
+  }
   Published published = publisher_.newest();
   if (seq >= published.checkpoint.size) {
     const auto newer = tail_.read(seq, 1);

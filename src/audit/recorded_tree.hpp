@@ -7,6 +7,7 @@
 #include <string>
 
 #include "audit/publisher.hpp"
+#include "store/append/appender.hpp"
 #include "store/append/tail.hpp"
 #include "store/read/recorded.hpp"
 
@@ -14,17 +15,21 @@ namespace muniment::audit {
 
 class PublishedTree final : public store::RecordedTree {
  public:
-  // Both outlive it.
-  PublishedTree(const Publisher& publisher, const store::Tail& tail) : publisher_(publisher), tail_(tail) {}
+  // All outlive it. `restored`: the tree of a restored log is not published, so that nothing is held against it.
+  PublishedTree(const Publisher& publisher, const store::Appender& appender, const store::Tail& tail, bool restored)
+      : publisher_(publisher), appender_(appender), tail_(tail), restored_(restored) {}
 
-  // Waits for an event that is neither in the tail nor published yet.
+  // Waits for an event that is neither in the tail nor published yet. An event that this daemon has sent and Postgres
+  // has not confirmed is its own: another row in its place would stop the writer.
   Status holds(const events::Event& event, const Hash& leaf) override;
 
  private:
   Status prove_tile(std::int64_t tile, const Published& published);
 
   const Publisher& publisher_;
+  const store::Appender& appender_;
   const store::Tail& tail_;
+  const bool restored_;
   std::mutex mutex_;
   std::map<std::int64_t, std::string> tiles_;  // proven tiles of leaves, full or partial, by index
 };

@@ -57,6 +57,17 @@ class TheDrill(BackupCase):
         self.assertNotEqual(again["log_id"], backup["log_id"])
         self.assertEqual(again["files"], 6)   # files of both logs
 
+    def test_memories_of_a_restored_log_are_read(self) -> None:
+        with self.daemon.client() as client:
+            client.call("corpus.ingest", corpus="notes", documents=[{"id": "n", "text": "The harbour is in Porto."}], wait=True)
+        self.backup()
+        self.daemon.stop()
+        self.restore()
+        self.restored.start()
+        with self.restored.client() as client:
+            found = wait_until(lambda: client.call("evidence.retrieve", queries=[{"query": "harbour", "corpus": "notes"}])["results"][0]["cards"], "indexed", 60)
+            self.assertIn("The harbour is in Porto.", json.dumps(client.call("pointer.resolve", pointers=[found[0]["id"]])))
+
     def looked_at_and_not_appended_to(self, missing: int) -> None:
         self.restored.start()
         with self.restored.client() as client:

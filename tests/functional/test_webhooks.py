@@ -422,7 +422,7 @@ class Restored(BackupCase):
         with self.restored.client() as client:
             status = client.call("server.status")
         self.assertIn("--continue-restored", status["webhooks"][0]["problem"])
-        self.assertEqual(len([text for text in status["degraded"] if "--continue-restored" in text]), 1)
+        self.assertEqual(len([text for text in status["degraded"] if "--continue-restored" in text]), 1, status["degraded"])
         self.restored.stop()
         self.assertEqual(len(receiver.got), before)
         self.restored.arguments.append("--continue-restored")

@@ -37,7 +37,7 @@ class DaemonReport : public ReportSource {
 
   Estimates estimates() override { return estimates_of(client_, run_id_); }
 
-  Status each_event(const Take& take) override { return each("event.list", "events", take); }
+  Status each_event(const Take& take) override { return each("event.list", "events", take, R"(,"unconfirmed":true)"); }
   Status each_claim(const Take& take) override { return each("claim.list", "claims", take); }
   Status each_evidence(const Take& take) override { return each("evidence.list", "evidence", take); }
 
@@ -74,9 +74,9 @@ class DaemonReport : public ReportSource {
 
   // Reads the steps of the daemon's clock during the run: events of the log's own run, which only some users may read.
   Status read_clock_steps(ReportData& data) override {
-    const std::string request =
-        fmt::format(R"({{"run_id":"_log","types":["clock.stepped","log.started"],"from_seq":{},"limit":1000}})",
-                    std::max<std::int64_t>(data.first_seq, 0));
+    const std::string request = fmt::format(
+        R"({{"run_id":"_log","unconfirmed":true,"types":["clock.stepped","log.started"],"from_seq":{},"limit":1000}})",
+        std::max<std::int64_t>(data.first_seq, 0));
     const Status read =
         each_item(client_, "event.list", request, "events", [&](const json::Value& event) -> Result<bool> {
           if (event["seq"].as_int().value_or(0) > data.last_seq) return false;
@@ -97,8 +97,9 @@ class DaemonReport : public ReportSource {
     return fmt::format("{{\"run_id\":{}{}}}", json::quote(run_id_), more);
   }
 
-  Status each(std::string_view method, std::string_view list, const Take& take) {
-    return each_item(client_, method, asked(",\"limit\":1000"), list, [&](const json::Value& item) -> Result<bool> {
+  Status each(std::string_view method, std::string_view list, const Take& take, std::string_view more = {}) {
+    const std::string request = asked(",\"limit\":1000" + std::string(more));
+    return each_item(client_, method, request, list, [&](const json::Value& item) -> Result<bool> {
       take(item);
       return true;
     });
