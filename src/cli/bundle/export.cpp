@@ -196,8 +196,9 @@ class BundleExport {
   Result<std::string> newest_checkpoint(const std::string& origin) {
     ASSIGN_OR_RETURN(
         const Message last,
-        client_.call("event.list", fmt::format(R"({{"run_id":{},"unconfirmed":true,"order":"desc","limit":1,"fields":["seq"]}})",
-                                               json::quote(order_.run_id))));
+        client_.call("event.list",
+                     fmt::format(R"({{"run_id":{},"unconfirmed":true,"order":"desc","limit":1,"fields":["seq"]}})",
+                                 json::quote(order_.run_id))));
     const json::Value events = last.result()["events"];
     if (events.size() == 0) return Error(Errc::not_found, "the run " + order_.run_id + " has no event");
     ASSIGN_OR_RETURN(
