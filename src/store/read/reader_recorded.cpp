@@ -129,7 +129,7 @@ struct Held {
   const Event* event = nullptr;
   std::optional<Revised> revised{};  // unless it is the event of a run
   std::string owner{};               // actor of the run's first event, for the event of a run
-  std::string refused{};             // reason for which it tells nothing; empty: none
+  std::string refused{};             // reason for which it cannot be used; empty: none
 };
 
 struct HeldEvents {

@@ -1,4 +1,4 @@
-// The log as its writer knows it, against which rows are held when they are read. The database is not believed: its
+// The log as its writer knows it, against which rows are held when they are read. The database is not trusted: its
 // superuser may change any row, with its hashes, but not the tree whose root the writer signed or computed.
 #pragma once
 
