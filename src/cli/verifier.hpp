@@ -1,5 +1,5 @@
 // Runs muniment-verify, the program installed beside this one, which gives the verdict on a log, a bundle or a proof.
-// It reads, encodes, folds and compares with its own code (src/verify). With the daemon it shares only src/base:
+// It reads, encodes, folds and compares with its own code (verify). With the daemon it shares only src/base:
 // hashes, signed notes, JSON, files and archives, the encodings of archived bodies and tile paths, ids, times and
 // limits.
 #pragma once

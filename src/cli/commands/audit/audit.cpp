@@ -157,7 +157,6 @@ constexpr const char* verify_footer = R"(Options, passed to muniment-verify (mun
   --bundle FILE   verify the bundle of one run instead of a log
   --data DIR      data folder; --database, --artifacts and --tiles override its parts
   --log N         number of the log, if the database has several
-  --indexes       also verify the search indexes
   --unsigned-ok   exit with 0 if the log is consistent but not signed
   --json          print the report as JSON
 

@@ -47,7 +47,6 @@ enum class Check : std::uint8_t {
   document,
   chunk,
   passage,
-  search_index,
   feedback,
   run_table,
   erasure,
@@ -79,7 +78,6 @@ std::string shown(std::string_view column, const std::optional<std::string>& val
 struct LogPlace {
   std::string data;      // the data folder; empty: none was named
   std::string uri_file;  // file that names the database; empty: the command line named it
-  std::string indexes;   // the folder of the search indexes
 };
 
 // Returns the meaning of the finding in one sentence for an operator, and the command to run next. `place` is nullptr

@@ -1,4 +1,4 @@
-// Reads big-endian unsigned integers, as in Postgres' binary COPY and in the keys of the vector shard.
+// Reads big-endian unsigned integers, as in Postgres' binary COPY.
 #pragma once
 
 #include <cstdint>

@@ -203,18 +203,11 @@ class Verification {
       progress("passages", 0, report_.history.corpora.passages);
       RETURN_IF_ERROR(check_passages(files, options_.jobs));
     }
-    RETURN_IF_ERROR(check_search_indexes(outside));
     progress("snapshots", 0, report_.history.tables.snapshots);
     RETURN_IF_ERROR(check_snapshots({snapshot_, log_, root, options_.archive, history.redacted_artifacts(), outside},
                                     options_.jobs, report_.snapshots));
     RETURN_IF_ERROR(check_erased_states(snapshot_.holder(), log_, history.redacted_artifacts(), findings_));
     return check_left_files(files, options_.notes.data);
-  }
-
-  Status check_search_indexes(Findings& outside) {
-    if (options_.indexes.empty()) return success();
-    progress("search indexes", 0, 0);
-    return check_indexes({options_.indexes, snapshot_, log_, outside, report_.not_checked}, report_.indexes.emplace());
   }
 
   // An erasure during the verification is not damage, so findings on the erased runs are reported as unconfirmed.
@@ -238,7 +231,7 @@ class Verification {
       return Error(
           Errc::unavailable,
           fmt::format(
-              "{} findings on files, indexes and states may concern content that was erased during this verify, which could not be checked: {}",
+              "{} findings on files and states may concern content that was erased during this verify, which could not be checked: {}",
               outside.count(), asked.error().message));
     }
     const std::size_t open = findings_.add_others_than_of(erasing, outside);
@@ -246,7 +239,7 @@ class Verification {
     return Error(
         Errc::unavailable,
         fmt::format(
-            "content was erased during this verify, and {} findings on files, indexes and states of the same runs may result from that. "
+            "content was erased during this verify, and {} findings on files and states of the same runs may result from that. "
             "Verify again",
             open));
   }
@@ -335,8 +328,7 @@ void say_what_is_missing(Report& report) {
   }
   report.not_checked.insert(
       report.not_checked.end(),
-      {report.indexes ? "the words and vectors of a passage in the search indexes" : "search indexes (no --indexes)",
-       "pointer catalogue", "report tables", "language and chunker of the text of runs",
+      {"search indexes", "pointer catalogue", "report tables", "language and chunker of the text of runs",
        "log_head.epoch and writer, positions of the publisher and of snapshots, and when rows were written",
        "roles and rights", "whether indexes have all rows of their tables",
        "indexes that no constraint needs, event triggers, other schemas, and settings but session_replication_role",

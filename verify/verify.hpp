@@ -11,7 +11,6 @@
 #include "base/clock.hpp"
 #include "verify/files/files.hpp"
 #include "verify/finding.hpp"
-#include "verify/indexes/indexes.hpp"
 #include "verify/log/history.hpp"
 #include "verify/signed/note_files.hpp"
 #include "verify/signed/signed_log.hpp"
@@ -27,7 +26,6 @@ struct Options {
   std::string artifacts;
   std::string archive;  // folder of the bodies of archived partitions
   NotePlaces notes;     // places of keys, checkpoints and tiles
-  std::string indexes;  // folder of the search indexes; empty: they are not checked
   std::string resume;   // saved state to resume from; empty: start at the beginning
   std::string save;     // file to save the state to; empty: none
   std::optional<std::int64_t> log_no;
@@ -68,7 +66,6 @@ struct Report {
   Signatures signatures;
   std::optional<UnsignedTail> tail;
   TileCounts tiles;
-  std::optional<IndexCounts> indexes;
   std::vector<Finding> findings;  // the first ones
   std::size_t findings_count = 0;
   std::vector<std::string> warnings;

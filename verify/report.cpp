@@ -125,12 +125,6 @@ std::string counts_text(const Report& report) {
                       number(history.checkpoints + report.signatures.checkpoints), number(history.tables.snapshots),
                       number(report.snapshots.folded), number(history.tables.manifests), number(history.tables.claims),
                       number(history.tables.evidence), number(report.tiles.files));
-  if (report.indexes) {
-    text += fmt::format(
-        "  search indexes: {} passages by words ({} historical), {} vectors in {} spaces ({} historical)\n",
-        number(report.indexes->lexical), number(report.indexes->lexical_history), number(report.indexes->vectors),
-        number(report.indexes->spaces), number(report.indexes->vectors_history));
-  }
   const std::string unknown =
       report.files.unknown ? number(*report.files.unknown) + " unknown files" : "unknown files not searched for";
   text += fmt::format("  {}   {}   {} halted runs without reason\n", redactions_text(history.redacted), unknown,
@@ -155,12 +149,6 @@ void write_counts(json::Writer& out, const Report& report) {
     out.key("unknown_files").null();
   }
   out.member("files_in_flight", report.files.in_flight);
-  if (report.indexes) {
-    out.member("indexed_passages", report.indexes->lexical).member("indexed_history", report.indexes->lexical_history);
-    out.member("vector_spaces", report.indexes->spaces)
-        .member("vectors", report.indexes->vectors)
-        .member("vectors_history", report.indexes->vectors_history);
-  }
   out.member("halted_without_reason", history.halted_without_reason).member("findings", report.findings_count);
   out.end_object();
   out.key("origins").begin_object().member("observed", history.origins[1]).member("reported", history.origins[2]);

@@ -62,7 +62,7 @@ Result<std::string> folder_of_log(const std::string& data, std::optional<std::in
 // Sets unset options to the daemon's locations. If only a database is named, no data folder is assumed, because the
 // folder of a different log would contradict it. Errors: not_found if no database is named; corrupt if the log is
 // ambiguous.
-Status complete(Options& options, std::string data, bool indexes) {
+Status complete(Options& options, std::string data) {
   if (data.empty() && options.uri.empty()) data = default_data();
   std::string own;
   if (!data.empty()) {
@@ -72,12 +72,10 @@ Status complete(Options& options, std::string data, bool indexes) {
   if (options.artifacts.empty()) options.artifacts = data.empty() ? default_data() + "/artifacts" : data + "/artifacts";
   if (options.notes.tiles.empty() && !data.empty()) options.notes.tiles = own + "/tiles";
   if (options.archive.empty() && !data.empty()) options.archive = own + "/archive";
-  if (indexes && !own.empty()) options.indexes = own + "/index";
   const auto absolute = [](const std::string& path) {
     return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
   };
-  options.place = {absolute(data), options.uri.empty() ? absolute(data + "/database.uri") : "",
-                   absolute(options.indexes)};
+  options.place = {absolute(data), options.uri.empty() ? absolute(data + "/database.uri") : ""};
   if (!options.uri.empty()) return success();
   // The daemon writes the URI of its database into its data folder.
   ASSIGN_OR_RETURN(const auto uri, first_line_of(data + "/database.uri"));
@@ -99,7 +97,7 @@ Status check_place(const std::string& option, const std::string& path) {
   return folder ? success() : Status(Error(folder.error()).within(fmt::format("{} {}", option, path)));
 }
 
-void declare_options(CLI::App& app, CommandLine& line, std::string& data, bool& indexes) {
+void declare_options(CLI::App& app, CommandLine& line, std::string& data) {
   Options& options = line.options;
   app.set_version_flag("--version", "muniment-verify " MUNIMENT_VERSION);
   app.add_option("--data", data, "Data folder of the daemon (MUNIMENT_DATA)");
@@ -115,7 +113,6 @@ void declare_options(CLI::App& app, CommandLine& line, std::string& data, bool& 
   app.add_option("--receipt", line.proof.receipt, "Receipt, or event with salt and body, to check with the proof");
   app.add_option("--resume", options.resume, "Resume from a state that --save wrote");
   app.add_option("--save", options.save, "Save the state to this file if there are no findings");
-  app.add_flag("--indexes", indexes, "Also check the search indexes in DATA/index (not sandboxed)");
   app.add_option("--log", options.log_no, "Number of the log (default: DATA/log_no, or the first log)");
   app.add_option("--jobs", options.jobs, "Threads")->check(CLI::Range(1U, 64U))->capture_default_str();
   app.add_flag("--unsigned-ok", line.unsigned_ok, "Exit 0 if consistent but unsigned or with an unsigned tail");
@@ -130,12 +127,11 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
   Options& options = line.options;
   options.jobs = std::clamp(std::thread::hardware_concurrency(), 1U, jobs_default_max);
   std::string data;
-  bool indexes = false;
   CLI::App app(
       "Verifies a log: every event, file, snapshot, row, signature and tile. Exit: 0 verified, 1 tampered or corrupt, "
       "2 consistent but unsigned, with an unsigned tail or signed by none of the keys, 3 usage, 4 unreadable, 5 incomplete.",
       "muniment-verify");
-  declare_options(app, line, data, indexes);
+  declare_options(app, line, data);
   offer_command_tree(app);
   try {
     app.parse(argc, argv);
@@ -158,17 +154,13 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
     std::fprintf(stderr, "muniment-verify: --receipt requires --proof FILE.\n");
     return usage_exit_code;
   }
-  if (const Status whole = complete(options, data, indexes); !whole) {
+  if (const Status whole = complete(options, data); !whole) {
     const bool absent = whole.error().code == Errc::not_found;
     const char* const next = whole.error().code == Errc::corrupt ? "Give --log NUMBER."
                              : absent ? "Start the daemon once (muniment up), or give --database URI --artifacts DIR."
                                       : "Give --database URI --artifacts DIR.";
     std::fprintf(stderr, "muniment-verify: %s. %s\n", whole.error().message.c_str(), next);
     return absent ? usage_exit_code : exit_code_of(Verdict::unreadable, false);
-  }
-  if (indexes && options.indexes.empty()) {
-    std::fprintf(stderr, "muniment-verify: --indexes requires --data DIR, which holds the indexes.\n");
-    return usage_exit_code;
   }
   ignore_libpq_variables(options.uri);
   return line;

@@ -75,9 +75,6 @@ constexpr std::array check_texts{
     CheckText{Check::chunk, "chunk", "the chunk table does not match the document.revised event for this passage"},
     CheckText{Check::passage, "passage",
               "the bytes of this passage do not match the hash in the document.revised event"},
-    CheckText{Check::search_index, "search_index",
-              "a search index holds a surplus or altered passage, or lacks one: search results do not match the "
-              "log"},
     CheckText{Check::feedback, "feedback", "the feedback table does not match the feedback.recorded event"},
     CheckText{Check::run_table, "run_table", "the run table does not match the run's events"},
     CheckText{
@@ -109,11 +106,6 @@ std::string sql_command(const LogPlace& place, std::string_view statement) {
   return fmt::format("psql {} -c '{}'", database, statement);
 }
 
-std::string index_command(const LogPlace& place) {
-  return fmt::format("{} && mv {} {} && {}", muniment_command(place, "down"), shell_word(place.indexes),
-                     shell_word(place.indexes + ".found"), muniment_command(place, "up"));
-}
-
 }  // namespace
 
 std::string shown(std::string_view column, const std::optional<std::string>& value) {
@@ -139,7 +131,6 @@ std::string next_of(const Finding& finding, const LogPlace* place) {
     case Check::snapshot_hash:
     case Check::snapshot_fold: return muniment_command(*place, "snapshot list --run " + shell_word(finding.run_id));
     case Check::unknown_file: return "ls -l " + shell_word(finding.actual);
-    case Check::search_index: return index_command(*place);
     case Check::follower: return muniment_command(*place, "rebuild");
     case Check::partition:
     case Check::archived_partition: return sql_command(*place, "\\d+ event");
