@@ -13,7 +13,7 @@
 namespace muniment::verify {
 namespace {
 
-constexpr std::chrono::milliseconds given_to_publish{2'000}, look_every{50};
+constexpr std::chrono::milliseconds given_to_publish{2'000}, look_again_every{50};
 // The daemon syncs published files to disk every minute.
 constexpr std::int64_t not_durable_micros_max = 120'000'000;
 
@@ -34,7 +34,7 @@ bool comes_up_to(std::int64_t size, const std::string& tiles, const Log& log, co
   const auto give_up = std::chrono::steady_clock::now() + given_to_publish;
   while (size_now(tiles, log, keys) < size) {
     if (std::chrono::steady_clock::now() >= give_up) return false;
-    std::this_thread::sleep_for(look_every);
+    std::this_thread::sleep_for(look_again_every);
   }
   return true;
 }
