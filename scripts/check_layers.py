@@ -23,7 +23,7 @@ FOLDER_FILES_MAX = 25
 DAEMON_MAIN_LINES_MAX = 70
 
 # Folders beside src/ that hold programs of their own; their includes begin with the folder's name.
-HOUSES = ("verify",)
+HOUSES = ("adapters", "verify")
 
 # Folder → folders it may include; transitive includes are computed below.
 FOLDERS = {
@@ -41,16 +41,20 @@ FOLDERS = {
     "bridge": ["events", "evidence", "retrieval"],
     "gateway": ["webhook", "snapshot", "evidence", "audit", "retrieval", "capsule", "bridge"],
     "daemon": ["gateway", "mcp", "http"],
-    "cli": ["webhook", "snapshot", "evidence", "audit", "retrieval", "capsule", "bridge", "http"],
+    "client": ["events"],
+    "cli": ["client", "webhook", "snapshot", "evidence", "audit", "retrieval", "capsule", "bridge", "http"],
+    "adapters": ["client", "http"],
     "verify": ["base"],
 }
 
 # Folder of src/, or house → lines that its .hpp and .cpp files may have together. A change that needs more raises the number here,
 # and its commit says why; a change that shrinks a folder lowers it.
 BUDGETS = {
+    "adapters": 17_800,
     "audit": 3_700,
     "base": 9_700,
-    "cli": 45_900,
+    "cli": 25_200,
+    "client": 3_100,
     "daemon": 4_300,
     "events": 2_700,
     "evidence": 19_900,
@@ -76,9 +80,9 @@ OWNERS = {
     "pqxx": ["store/*.cpp", "store/read/pq.hpp"],
     "libpq-fe.h": APPEND_CONNECTION + ["verify/*.cpp", "cli/export/connection.cpp", "cli/sql/connection.cpp", "store/postgres/reporter_login.cpp"],
     "libpq/": APPEND_CONNECTION + ["verify/*.cpp"],
-    "uv.h": ["daemon/*.cpp", "daemon/*.hpp", "http/*.cpp", "cli/commands/otlp.cpp"],
-    "CLI11.hpp": ["base/config/command_tree.cpp", "cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
-    "CLI/": ["base/config/command_tree.cpp", "cli/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
+    "uv.h": ["daemon/*.cpp", "daemon/*.hpp", "http/*.cpp", "adapters/commands/otlp.cpp"],
+    "CLI11.hpp": ["base/config/command_tree.cpp", "cli/*.cpp", "client/*.cpp", "adapters/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
+    "CLI/": ["base/config/command_tree.cpp", "cli/*.cpp", "client/*.cpp", "adapters/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
     "xapian": ["retrieval/*.cpp", "retrieval/lexical/*.hpp"],
     "utf8proc.h": ["retrieval/*.cpp"],
     "immintrin.h": ["retrieval/vector/codes.cpp"],
@@ -90,7 +94,7 @@ OWNERS = {
     "microhttpd.h": ["audit/witness/witness_server.cpp", "http/*.cpp"],
     "zstd.h": ["base/files/zstd.cpp"],
     "zlib.h": ["base/files/gzip.cpp"],
-    "google/protobuf/": ["cli/receive/otlp_protobuf.cpp"],
+    "google/protobuf/": ["adapters/receive/otlp_protobuf.cpp"],
     "archive.h": ["base/files/tar_archive.cpp"],
     "archive_entry.h": ["base/files/tar_archive.cpp"],
     "fmt/": ["*.cpp"],

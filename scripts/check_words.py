@@ -19,7 +19,7 @@ TRAILING = re.compile(r"^\s*[^\s/#].*\s{2}(?://|#)\s(.*)$")
 DOCSTRING = re.compile(r'^\s*[rf]?"""(.*)$')
 BANNER = re.compile(r"^\s*(?://|#|--)\s*(?:[-=*#]{3,}|\S.*[-=]{4,})\s*$")
 MARKED = (".cpp", ".hpp", ".py", ".sh", ".build", ".in")   # suffixes of files with // or # comments
-FOLDERS = ("src", "verify", "clients", "scripts", "packaging", "tests")
+FOLDERS = ("src", "adapters", "verify", "clients", "scripts", "packaging", "tests")
 
 
 class Violation(NamedTuple):

@@ -1,36 +1,9 @@
-// Declares the commands of `muniment`, one file per family. A command consists of a struct of options, a function
-// that declares them and a function that runs; `add_command` joins the three.
+// Declares the commands of `muniment`, one file per family.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-
-#include "base/result.hpp"
-#include "cli/connect/session.hpp"
-
-namespace CLI {
-class App;
-}
+#include "client/command.hpp"
 
 namespace muniment::cli {
-
-struct NoOptions {};
-
-// Adds a subcommand of `parent` that calls `run`; the session reports its result.
-CLI::App& add_word(Session& session, CLI::App& parent, const std::string& name, const std::string& text,
-                   std::function<Status()> run);
-// Adds a subcommand that only groups other subcommands: "run", "event", ….
-CLI::App& add_group(CLI::App& parent, const std::string& name, const std::string& text);
-
-template <typename Options>
-void add_command(Session& session, CLI::App& parent, const std::string& name, const std::string& text,
-                 void (*declare)(CLI::App&, Options&), Status (*run)(Session&, const Options&)) {
-  auto options = std::make_shared<Options>();
-  CLI::App& command =
-      add_word(session, parent, name, text, [&session, options, run] { return run(session, *options); });
-  if (declare != nullptr) declare(command, *options);
-}
 
 void add_server_commands(CLI::App& app, Session& session);     // up down status config rebuild
 void add_doctor_command(CLI::App& app, Session& session);      // doctor
@@ -56,7 +29,6 @@ void add_ingest_command(CLI::App& app, Session& session);        // ingest
 void add_query_command(CLI::App& app, Session& session);         // query
 void add_corpus_commands(CLI::App& app, Session& session);       // corpus …, document …, source …, feedback
 void add_context_command(CLI::App& app, Session& session);       // context
-void add_import_command(CLI::App& app, Session& session);        // import
 void add_export_command(CLI::App& app, Session& session);        // export
 void add_sql_command(CLI::App& app, Session& session);           // sql
 void add_audit_commands(CLI::App& app, Session& session);        // audit …
@@ -71,14 +43,5 @@ void add_workflow_commands(CLI::App& app, Session& session);     // workflow run
 // workflow.cpp: returns the digest of the workflow whose specification is at `path`. `text`: the task, if the file
 // names none. Errors: those of the file.
 Result<std::string> digest_of_workflow(const std::string& path, const std::string& text);
-void add_mcp_command(CLI::App& app, Session& session);   // mcp
-void add_otlp_command(CLI::App& app, Session& session);  // otlp
-
-// Declares the command record. `follow` implements --follow; the hook program, which does not follow files, passes
-// none.
-using FollowFile = Status (*)(Session& session, const std::string& file);
-void add_record_command(CLI::App& app, Session& session, FollowFile follow);
-void make_record_command(CLI::App& app, Session& session);  // makes record a separate program
-Status follow_file(Session& session, const std::string& file);
 
 }  // namespace muniment::cli

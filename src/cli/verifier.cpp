@@ -21,7 +21,6 @@ extern char** environ;
 namespace muniment::cli {
 namespace {
 
-constexpr std::size_t report_bytes_max = 16 << 20;
 
 Error cannot_verify(std::string_view why) {
   return Error(Errc::unavailable,
@@ -37,7 +36,7 @@ Result<std::string> read_report(const Fd& from) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return cannot_verify(std::strerror(errno));
     if (got == 0) return report;
-    if (report.size() < report_bytes_max) report.append(piece, static_cast<std::size_t>(got));
+    if (report.size() < verifier_report_bytes_max) report.append(piece, static_cast<std::size_t>(got));
   }
 }
 

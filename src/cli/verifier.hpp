@@ -4,6 +4,7 @@
 // limits.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "base/result.hpp"
 
 namespace muniment::cli {
+
+inline constexpr std::size_t verifier_report_bytes_max = 16 << 20;  // the rest of a longer report is not read
 
 // Runs it with these arguments and writes its standard output to `output`, or to this process' standard output if
 // `output` is nullptr. Returns its exit code (docs/protocol.md, The verdict). Errors: unavailable if it cannot be run.

@@ -93,7 +93,7 @@ class Words(unittest.TestCase):
 
     def named_in_messages(self) -> Iterator[tuple[str, str]]:
         """Yields the commands in message texts: from `muniment` to the end of the text or clause."""
-        for path in sorted([*(ROOT / "src").rglob("*.[ch]pp"), *(ROOT / "verify").rglob("*.[ch]pp")]):
+        for path in sorted([*(ROOT / "src").rglob("*.[ch]pp"), *(ROOT / "adapters").rglob("*.[ch]pp"), *(ROOT / "verify").rglob("*.[ch]pp")]):
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 for text in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
                     for command in re.findall(r"(?:^|[:(`]|(?<!user) )(muniment (?:--data DIR )?[a-z][^.,;:`)\\{]*)", text):

@@ -454,7 +454,7 @@ class Anchors(unittest.TestCase):
     def test_every_place_that_is_named_is_there(self) -> None:
         there = anchors()
         named: dict[str, str] = {}
-        for path in [*(ROOT / "src").rglob("*.[ch]pp"), *(ROOT / "verify").rglob("*.[ch]pp"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]:
+        for path in [*(ROOT / "src").rglob("*.[ch]pp"), *(ROOT / "adapters").rglob("*.[ch]pp"), *(ROOT / "verify").rglob("*.[ch]pp"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]:
             text = path.read_text()
             for anchor in [*re.findall(r"runbook\.md#(?!p\d)([a-z_-]+)", text), *re.findall(r'runbook\("([a-z_-]+)"\)', text)]:
                 named[anchor] = str(path)

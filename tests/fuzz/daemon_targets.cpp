@@ -8,7 +8,7 @@
 #include "audit/witness/submitter.hpp"
 #include "audit/witness/witness.hpp"
 #include "base/json/schema.hpp"
-#include "cli/connect/client.hpp"
+#include "client/connect/client.hpp"
 #include "events/catalogue.hpp"
 #include "events/state.hpp"
 #include "evidence/pointer.hpp"

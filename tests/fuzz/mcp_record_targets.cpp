@@ -1,8 +1,8 @@
 // Target of recorded MCP calls: whatever a host or an MCP server sends, the record of a call is a valid event body.
+#include "adapters/mcp/call_record.hpp"
+#include "adapters/mcp/scrub_json.hpp"
 #include "base/json/json.hpp"
 #include "base/json/message_skim.hpp"
-#include "cli/mcp/call_record.hpp"
-#include "cli/mcp/scrub_json.hpp"
 #include "events/catalogue.hpp"
 #include "fuzz/target.hpp"
 

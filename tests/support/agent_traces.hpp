@@ -13,11 +13,11 @@
 #include <string_view>
 #include <vector>
 
+#include "adapters/import/events.hpp"
 #include "base/crypto/sha256.hpp"
 #include "base/json/json.hpp"
 #include "base/json/readable_characters.hpp"
 #include "base/text.hpp"
-#include "cli/import/events.hpp"
 #include "support/imported.hpp"
 
 namespace muniment::cli {

@@ -5,10 +5,10 @@
 
 #include <string>
 
+#include "adapters/import/source.hpp"
 #include "base/ids.hpp"
 #include "base/json/json.hpp"
 #include "base/text.hpp"
-#include "cli/import/source.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::cli {

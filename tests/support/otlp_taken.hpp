@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/import/otlp/otlp_trace.hpp"
+#include "adapters/import/translate/tally.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
-#include "cli/import/otlp/otlp_trace.hpp"
-#include "cli/import/translate/tally.hpp"
 #include "support/imported.hpp"
 #include "support/temporary_folder.hpp"
 

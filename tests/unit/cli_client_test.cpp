@@ -1,8 +1,8 @@
 // Tests of the client against a minimal daemon: replies by id, notifications between them, raw bytes in both
 // directions, and connections that are closed too early.
 #include "base/text.hpp"
-#include "cli/connect/client.hpp"
-#include "cli/show/hints.hpp"
+#include "client/connect/client.hpp"
+#include "client/hints.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -195,7 +195,7 @@ TEST(Hints, WhatWasSentIsSaidAsItWas) {
 }
 
 TEST(Advice, ACommandIsToldWhichInstanceItIsAbout) {
-  const Advice advice("--data /srv/m", "--data /srv/m --database U", {"up", "down", "audit", "run"});
+  const Advice advice("--data /srv/m", "--data /srv/m --database U");
   EXPECT_EQ(advice.with_place("muniment down && muniment up --continue-restored"),
             "muniment --data /srv/m down && muniment --data /srv/m --database U up --continue-restored");
   EXPECT_EQ(advice.with_place("no key (muniment audit key init)"), "no key (muniment --data /srv/m audit key init)");

@@ -12,9 +12,9 @@
 
 #include "cli/exec/child_command.hpp"
 #include "cli/exec/git.hpp"
-#include "cli/exec/scrub.hpp"
 #include "cli/exec/test_paths.hpp"
 #include "cli/exec/tree_digest.hpp"
+#include "client/scrub.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muniment::cli {

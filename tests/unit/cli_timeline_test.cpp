@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/arguments.hpp"
+#include "client/arguments.hpp"
 
 namespace muniment::cli {
 namespace {

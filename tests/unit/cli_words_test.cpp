@@ -3,10 +3,10 @@
 
 #include "base/config/prices.hpp"
 #include "cli/connect/late_followers.hpp"
-#include "cli/connect/similar_runs.hpp"
-#include "cli/examples.hpp"
 #include "cli/show/costs.hpp"
 #include "cli/time_option.hpp"
+#include "client/connect/similar_runs.hpp"
+#include "client/examples.hpp"
 
 namespace muniment::cli {
 namespace {

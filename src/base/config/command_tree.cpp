@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 #include "base/json/json.hpp"
 
@@ -44,7 +45,8 @@ void write_option(json::Writer& out, const CLI::Option& option) {
   out.member("many", option.get_items_expected_max() > 1).end_object();
 }
 
-void write_command(json::Writer& out, const CLI::App& app) {
+// `other`: the tree of a program that has some of the commands; absent: there is none.
+void write_command(json::Writer& out, const CLI::App& app, const json::Value& other) {
   out.begin_object().member("name", app.get_name()).member("text", app.get_description());
   out.key("options").begin_array();
   for (const CLI::Option* option : app.get_options()) {
@@ -52,22 +54,28 @@ void write_command(json::Writer& out, const CLI::App& app) {
   }
   out.end_array().key("commands").begin_array();
   for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
-    write_command(out, *command);
+    json::Value there;
+    for (const json::Value one : other["commands"]) {
+      if (one["name"].string_or("") == command->get_name()) there = one;
+    }
+    if (there) {
+      out.raw(there.source());
+    } else {
+      write_command(out, *command, {});
+    }
   }
   out.end_array().end_object();
 }
 
 }  // namespace
 
-std::string command_tree(const CLI::App& app) {
-  json::Writer out;
-  write_command(out, app);
-  return std::move(out).text();
-}
-
-void offer_command_tree(CLI::App& app) {
-  const auto print = [&app] {
-    std::puts(command_tree(app).c_str());
+void offer_command_tree(CLI::App& app, std::function<std::string()> other) {
+  const auto print = [&app, other = std::move(other)] {
+    const std::string text = other ? other() : "{}";
+    const auto tree = json::parse(text);
+    json::Writer out;
+    write_command(out, app, tree ? tree->root() : json::Value());
+    std::puts(std::move(out).text().c_str());
     throw CLI::Success();
   };
   app.add_flag_callback("--command-tree", print)->group("");

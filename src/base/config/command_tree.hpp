@@ -1,6 +1,7 @@
 // Exports a program's command line as JSON, from which the build generates manual pages and shell completion.
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace CLI {
@@ -9,11 +10,9 @@ class App;
 
 namespace muniment {
 
-// Returns {name, text, options: [{names, positional, text, value, choices, bounds, default, required, many}], commands:
-// […]} for the command and all its subcommands. Hidden ones are left out.
-std::string command_tree(const CLI::App& app);
-
-// Adds the option --command-tree, which prints the tree. The help does not list it.
-void offer_command_tree(CLI::App& app);
+// Adds the option --command-tree, which prints {name, text, options: [{names, positional, text, value, choices, bounds,
+// default, required, many}], commands: […]} for the command and all its subcommands. Hidden ones are left out. The help
+// does not list the option. `other` returns the tree of a program whose commands replace those of the same name.
+void offer_command_tree(CLI::App& app, std::function<std::string()> other = {});
 
 }  // namespace muniment

@@ -311,4 +311,16 @@ Status write_file_durably(const std::string& path, std::string_view bytes, mode_
   return success();
 }
 
+Result<std::string> sha256_of_file(const std::string& path) {
+  ASSIGN_OR_RETURN(const RegularFile file, open_named(path));
+  Sha256 hash;
+  std::string piece(1 << 20, '\0');
+  for (std::int64_t offset = 0;;) {
+    ASSIGN_OR_RETURN(const std::size_t got, read_into(file.fd, offset, piece, path));
+    if (got == 0) return to_hex(hash.finish());
+    hash.update(std::string_view(piece).substr(0, got));
+    offset += static_cast<std::int64_t>(got);
+  }
+}
+
 }  // namespace muniment

@@ -79,6 +79,10 @@ Result<std::size_t> read_into(const Fd& file, std::int64_t offset, std::string& 
 // Returns the bytes [offset, offset + length), fewer only at the end of the file.
 Result<std::string> read_at(const Fd& file, std::int64_t offset, std::size_t length);
 
+// Returns the SHA-256 of a file at a path that a caller named, hexadecimal; uses constant memory. Errors: as
+// open_named.
+Result<std::string> sha256_of_file(const std::string& path);
+
 // Writes all bytes. Errors name `path`.
 Status write_all(int file, std::string_view bytes, std::string_view path);
 

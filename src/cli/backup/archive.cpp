@@ -6,7 +6,7 @@
 #include "base/files/body_bundle.hpp"
 #include "base/tile_path.hpp"
 #include "cli/export/connection.hpp"
-#include "cli/show/output.hpp"
+#include "client/output.hpp"
 #include "store/logs/log_place.hpp"
 
 namespace muniment::cli {

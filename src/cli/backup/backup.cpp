@@ -15,7 +15,7 @@
 #include "base/process/libpq_environment.hpp"
 #include "base/text.hpp"
 #include "cli/backup/archive.hpp"
-#include "cli/show/output.hpp"
+#include "client/output.hpp"
 #include "store/logs/log_place.hpp"
 #include "store/postgres/postgres_cluster.hpp"
 

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "base/limits.hpp"
-#include "cli/connect/pages.hpp"
 #include "cli/exec/tree_digest.hpp"
+#include "client/connect/pages.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/bead/bd_issue.hpp"
-#include "cli/connect/session.hpp"
+#include "client/connect/session.hpp"
 
 namespace muniment::cli {
 

@@ -19,9 +19,9 @@
 #include "base/files/file.hpp"
 #include "base/files/tar_archive.hpp"
 #include "cli/bundle/rows.hpp"
-#include "cli/connect/upload.hpp"
 #include "cli/report/source.hpp"
 #include "cli/verifier.hpp"
+#include "client/connect/upload.hpp"
 #include "events/run_proof.hpp"
 
 namespace muniment::cli {

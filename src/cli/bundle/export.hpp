@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cli/connect/client.hpp"
+#include "client/connect/client.hpp"
 
 namespace muniment::cli {
 

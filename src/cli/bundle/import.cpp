@@ -11,9 +11,8 @@
 #include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "cli/bundle/rows.hpp"
-#include "cli/connect/upload.hpp"
-#include "cli/import/event_replay.hpp"
-#include "cli/import/source.hpp"
+#include "client/connect/upload.hpp"
+#include "client/replay/event_replay.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::cli {
@@ -329,18 +328,6 @@ std::int64_t ImportedBundle::total() const {
   std::int64_t sum = events + by_method;
   for (const auto& [type, count] : only_in_bundle) sum += count;
   return sum;
-}
-
-Result<std::string> sha256_of_file(const std::string& path) {
-  ASSIGN_OR_RETURN(const RegularFile file, open_named(path));
-  Sha256 hash;
-  std::string piece(1 << 20, '\0');
-  for (std::int64_t offset = 0;;) {
-    ASSIGN_OR_RETURN(const std::size_t got, read_into(file.fd, offset, piece, path));
-    if (got == 0) return to_hex(hash.finish());
-    hash.update(std::string_view(piece).substr(0, got));
-    offset += static_cast<std::int64_t>(got);
-  }
 }
 
 Result<ImportedBundle> import_bundle(Client& client, const BundleSource& source) {

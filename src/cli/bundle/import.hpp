@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cli/connect/client.hpp"
+#include "client/connect/client.hpp"
 
 namespace muniment::cli {
 
@@ -33,8 +33,5 @@ struct ImportedBundle {
 
 // Errors: conflict if the run id is taken; those of the daemon. Repeating an interrupted import completes it.
 Result<ImportedBundle> import_bundle(Client& client, const BundleSource& source);
-
-// Returns the SHA-256 of a file; uses constant memory.
-Result<std::string> sha256_of_file(const std::string& path);
 
 }  // namespace muniment::cli

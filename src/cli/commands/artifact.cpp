@@ -8,12 +8,12 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/connect/artifact_name.hpp"
 #include "cli/connect/download.hpp"
-#include "cli/connect/pages.hpp"
-#include "cli/connect/upload.hpp"
+#include "client/arguments.hpp"
+#include "client/connect/pages.hpp"
+#include "client/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {

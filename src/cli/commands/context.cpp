@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/show/empty_answer.hpp"
 #include "cli/time_option.hpp"
+#include "client/arguments.hpp"
 
 namespace muniment::cli {
 namespace {

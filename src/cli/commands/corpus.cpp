@@ -4,10 +4,10 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/connect/download.hpp"
 #include "cli/time_option.hpp"
+#include "client/arguments.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -11,10 +11,10 @@
 #include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/limits.hpp"
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/show/timeline.hpp"
 #include "cli/time_option.hpp"
+#include "client/arguments.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::cli {

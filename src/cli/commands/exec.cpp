@@ -18,9 +18,10 @@
 #include "cli/exec/command_evidence.hpp"
 #include "cli/exec/command_record.hpp"
 #include "cli/exec/git.hpp"
-#include "cli/exec/scrub.hpp"
 #include "cli/exec/test_program.hpp"
 #include "cli/exec/tree_digest.hpp"
+#include "cli/executor/executor.hpp"
+#include "client/scrub.hpp"
 
 namespace muniment::cli {
 namespace {

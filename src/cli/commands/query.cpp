@@ -7,11 +7,11 @@
 #include <sstream>
 
 #include "base/text.hpp"
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/show/empty_answer.hpp"
-#include "cli/show/output.hpp"
 #include "cli/time_option.hpp"
+#include "client/arguments.hpp"
+#include "client/output.hpp"
 
 namespace muniment::cli {
 namespace {

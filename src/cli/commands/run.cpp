@@ -7,11 +7,11 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/connect/pages.hpp"
 #include "cli/show/timeline.hpp"
 #include "cli/time_option.hpp"
+#include "client/arguments.hpp"
+#include "client/connect/pages.hpp"
 
 namespace muniment::cli {
 namespace {

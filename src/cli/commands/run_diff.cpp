@@ -8,9 +8,9 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/connect/pages.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/show/run_diff.hpp"
+#include "client/connect/pages.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/connect/artifact_name.hpp"
-#include "cli/connect/pages.hpp"
 #include "cli/show/line_match.hpp"
+#include "client/connect/pages.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/limits.hpp"
 #include "cli/commands.hpp"
-#include "cli/show/output.hpp"
+#include "client/output.hpp"
 
 namespace muniment::cli {
 namespace {

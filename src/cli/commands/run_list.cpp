@@ -4,12 +4,12 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/show/costs.hpp"
 #include "cli/show/describe.hpp"
-#include "cli/show/output.hpp"
 #include "cli/time_option.hpp"
+#include "client/arguments.hpp"
+#include "client/output.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/connect/pages.hpp"
 #include "cli/connect/which_kind.hpp"
 #include "cli/show/describe.hpp"
+#include "client/connect/pages.hpp"
 #include "events/catalogue.hpp"
 #include "evidence/pointer.hpp"
 

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/exec/command_evidence.hpp"
+#include "cli/executor/executor.hpp"
 #include "cli/workflow/workflow.hpp"
 #include "evidence/completion/policy.hpp"
 #include "evidence/workflow/spec.hpp"

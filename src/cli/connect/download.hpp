@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "cli/connect/client.hpp"
-#include "cli/show/output.hpp"
+#include "client/connect/client.hpp"
+#include "client/output.hpp"
 
 namespace muniment::cli {
 

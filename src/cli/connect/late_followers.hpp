@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/json/json.hpp"
-#include "cli/connect/client.hpp"
+#include "client/connect/client.hpp"
 
 namespace muniment::cli {
 

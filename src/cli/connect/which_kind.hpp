@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "cli/connect/session.hpp"
+#include "client/connect/session.hpp"
 
 namespace muniment::cli {
 

@@ -15,11 +15,11 @@
 
 #include "base/json/json.hpp"
 #include "base/text.hpp"
-#include "cli/connect/client.hpp"
-#include "cli/connect/pages.hpp"
 #include "cli/doctor/doctor.hpp"
-#include "cli/show/hints.hpp"
 #include "cli/show/metrics_text.hpp"
+#include "client/connect/client.hpp"
+#include "client/connect/pages.hpp"
+#include "client/hints.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "cli/connect/autostart.hpp"
+#include "client/connect/autostart.hpp"
 #include "evidence/completion/policy.hpp"
 #include "webhook/message.hpp"
 

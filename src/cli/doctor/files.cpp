@@ -18,7 +18,6 @@
 #include "base/json/json.hpp"
 #include "base/text.hpp"
 #include "cli/doctor/doctor.hpp"
-#include "cli/record/spool.hpp"
 #include "store/logs/log_place.hpp"
 #include "store/logs/restored.hpp"
 

@@ -21,9 +21,9 @@
 #include <optional>
 #include <utility>
 
-#include "cli/connect/upload.hpp"
 #include "cli/exec/session.hpp"
 #include "cli/executor/front_process.hpp"
+#include "client/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {

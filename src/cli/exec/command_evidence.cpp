@@ -5,12 +5,12 @@
 #include <cstdio>
 
 #include "base/text.hpp"
-#include "cli/connect/pages.hpp"
-#include "cli/connect/upload.hpp"
 #include "cli/exec/report_file.hpp"
-#include "cli/exec/scrub.hpp"
 #include "cli/exec/test_changes.hpp"
-#include "cli/show/hints.hpp"
+#include "client/connect/pages.hpp"
+#include "client/connect/upload.hpp"
+#include "client/hints.hpp"
+#include "client/scrub.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
-#include "cli/connect/upload.hpp"
-#include "cli/exec/scrub.hpp"
+#include "client/connect/upload.hpp"
+#include "client/scrub.hpp"
 
 namespace muniment::cli {
 namespace {

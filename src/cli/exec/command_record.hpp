@@ -8,7 +8,7 @@
 #include "base/files/file.hpp"
 #include "base/json/json.hpp"
 #include "base/result.hpp"
-#include "cli/connect/session.hpp"
+#include "client/connect/session.hpp"
 
 namespace muniment::cli {
 

@@ -15,8 +15,8 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "cli/connect/upload.hpp"
-#include "cli/exec/scrub.hpp"
+#include "client/connect/upload.hpp"
+#include "client/scrub.hpp"
 #include "evidence/reports/report.hpp"
 
 namespace muniment::cli {

@@ -28,10 +28,10 @@
 #include "base/process/executor_socket.hpp"
 #include "base/process/passed_descriptors.hpp"
 #include "base/process/user.hpp"
-#include "cli/connect/upload.hpp"
 #include "cli/exec/tree_digest.hpp"
 #include "cli/executor/front_process.hpp"
 #include "cli/executor/request.hpp"
+#include "client/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {

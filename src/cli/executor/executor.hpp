@@ -7,21 +7,12 @@
 // no process of the user can trace the worker or take over that connection.
 #pragma once
 
-#include <sys/types.h>
-
 #include <optional>
 
-#include "base/files/file.hpp"
 #include "base/result.hpp"
+#include "client/connect/session.hpp"
 
 namespace muniment::cli {
-
-class Session;
-
-struct Execution {
-  pid_t front = 0;  // 0: this process is not a worker
-  Fd daemon;        // open until the first use: the connection whose events are observed
-};
 
 // Serves as the executor until the daemon ends. Descriptor 3 is the listening socket, 4 the channel to the daemon.
 // Returns an exit code; in a worker, that of `run`.

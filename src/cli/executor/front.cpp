@@ -16,9 +16,9 @@
 #include "base/process/executor_socket.hpp"
 #include "base/process/passed_descriptors.hpp"
 #include "base/text.hpp"
-#include "cli/connect/session.hpp"
 #include "cli/executor/executor.hpp"
 #include "cli/executor/request.hpp"
+#include "client/connect/session.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/limits.hpp"
-#include "cli/connect/pages.hpp"
-#include "cli/connect/upload.hpp"
+#include "client/connect/pages.hpp"
+#include "client/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {

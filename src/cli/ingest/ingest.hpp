@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/connect/client.hpp"
 #include "cli/ingest/file_candidate.hpp"
+#include "client/connect/client.hpp"
 
 namespace muniment::cli {
 

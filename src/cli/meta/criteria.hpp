@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "cli/connect/session.hpp"
 #include "cli/meta/report.hpp"
+#include "client/connect/session.hpp"
 
 namespace muniment::cli {
 
 struct MetaRun {
   Session& session;
-  std::string commands;      // commands of muniment, as command_tree returns them
+  std::string commands;      // commands of muniment, as --command-tree prints them
   std::string run_id;        // an open run
   bool interrupted = false;  // a signal ended a workflow: nothing more is checked
 };

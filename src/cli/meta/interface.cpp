@@ -10,8 +10,8 @@
 
 #include "base/files/file.hpp"
 #include "base/json/schema.hpp"
-#include "cli/examples.hpp"
 #include "cli/meta/criteria.hpp"
+#include "client/examples.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cli/connect/session.hpp"
+#include "client/connect/session.hpp"
 
 namespace muniment::cli {
 
-// Prints the report. `commands`: commands of muniment, as command_tree returns them. The exit code is 1 unless all
+// Prints the report. `commands`: commands of muniment, as --command-tree prints them. The exit code is 1 unless all
 // criteria are met. Errors: unavailable if no daemon answers, and those of starting the run.
 Status validate_self(Session& session, std::string commands);
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/crypto/signed_note.hpp"
-#include "cli/connect/pages.hpp"
 #include "cli/report/source.hpp"
+#include "client/connect/pages.hpp"
 #include "events/merkle_proof.hpp"
 
 namespace muniment::cli {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "cli/connect/pages.hpp"
+#include "client/connect/pages.hpp"
 
 namespace muniment::cli {
 namespace {

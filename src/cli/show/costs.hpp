@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/json/json.hpp"
-#include "cli/connect/client.hpp"
+#include "client/connect/client.hpp"
 
 namespace muniment::cli {
 

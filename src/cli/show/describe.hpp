@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/json/json.hpp"
-#include "cli/show/output.hpp"
+#include "client/output.hpp"
 #include "events/catalogue.hpp"
 
 namespace muniment::cli {

@@ -11,7 +11,7 @@
 #include "base/json/json.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/show/open_calls.hpp"
-#include "cli/show/output.hpp"
+#include "client/output.hpp"
 
 namespace muniment::cli {
 

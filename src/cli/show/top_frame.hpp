@@ -12,7 +12,7 @@
 #include "base/json/json.hpp"
 #include "cli/connect/late_followers.hpp"
 #include "cli/show/metrics_text.hpp"
-#include "cli/show/output.hpp"
+#include "client/output.hpp"
 
 namespace muniment::cli {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/show/output.hpp"
 #include "cli/sql/connection.hpp"
+#include "client/output.hpp"
 
 namespace muniment::cli {
 

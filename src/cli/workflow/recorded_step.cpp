@@ -6,8 +6,8 @@
 #include "base/text.hpp"
 #include "cli/exec/child_command.hpp"
 #include "cli/exec/command_record.hpp"
-#include "cli/exec/scrub.hpp"
 #include "cli/workflow/workspace.hpp"
+#include "client/scrub.hpp"
 
 namespace muniment::cli {
 namespace {

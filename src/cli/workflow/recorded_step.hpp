@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cli/connect/session.hpp"
 #include "cli/workflow/step_process.hpp"
+#include "client/connect/session.hpp"
 
 namespace muniment::cli {
 

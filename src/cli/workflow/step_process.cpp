@@ -23,10 +23,10 @@
 #include "base/limits.hpp"
 #include "base/process/passed_descriptors.hpp"
 #include "base/process/sandbox.hpp"
-#include "cli/connect/upload.hpp"
 #include "cli/workflow/descendants.hpp"
 #include "cli/workflow/folder_watch.hpp"
 #include "cli/workflow/notifier.hpp"
+#include "client/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "cli/connect/upload.hpp"
+#include "client/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "cli/connect/session.hpp"
 #include "cli/workflow/recorded_step.hpp"
 #include "cli/workflow/workspace.hpp"
+#include "client/connect/session.hpp"
 #include "evidence/workflow/spec.hpp"
 
 namespace muniment::cli {

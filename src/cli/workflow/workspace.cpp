@@ -18,8 +18,8 @@
 
 #include "base/files/tar_archive.hpp"
 #include "base/process/sandbox.hpp"
-#include "cli/connect/upload.hpp"
 #include "cli/workflow/confinement.hpp"
+#include "client/connect/upload.hpp"
 
 namespace muniment::cli {
 namespace {

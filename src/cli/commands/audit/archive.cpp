@@ -6,7 +6,7 @@
 
 #include "base/limits.hpp"
 #include "cli/commands.hpp"
-#include "cli/show/output.hpp"
+#include "client/output.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -149,7 +149,6 @@ Status prove(Session& session, const ProveOptions& options) {
   return Error(Errc::not_found, "an unsigned proof proves nothing: " + why_unsigned(checkpoint.result()));
 }
 
-constexpr std::size_t report_bytes_max = 16 << 20;
 
 constexpr const char* verify_footer = R"(Options, passed to muniment-verify (muniment-verify --help lists all)
   --key FILE …    verifier keys that you trust (default: DATA/keys/log.pub, which proves less)
@@ -212,7 +211,7 @@ Status verify(Session& session, const VerifyOptions& options) {
     arguments.insert(arguments.end(), {"--report", fmt::format("/proc/{}/fd/{}", ::getpid(), told.get())});
   ASSIGN_OR_RETURN(session.exit_code, run_verifier(std::move(arguments), nullptr));
   if (elsewhere) return success();
-  ASSIGN_OR_RETURN(const std::string report, read_at(told, 0, report_bytes_max));
+  ASSIGN_OR_RETURN(const std::string report, read_at(told, 0, verifier_report_bytes_max));
   if (!report.empty()) session.finish_quietly("the verdict", note_verdict(session, report));
   return success();
 }

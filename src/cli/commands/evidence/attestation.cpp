@@ -10,8 +10,8 @@
 
 #include "base/crypto/dsse.hpp"
 #include "base/files/file.hpp"
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "client/arguments.hpp"
 #include "evidence/attestation/statement.hpp"
 
 namespace muniment::cli {

@@ -9,9 +9,9 @@
 
 #include "base/files/file.hpp"
 #include "base/limits.hpp"
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/show/hints.hpp"
+#include "client/arguments.hpp"
+#include "client/hints.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/show/hints.hpp"
+#include "client/hints.hpp"
 
 namespace muniment::cli {
 namespace {

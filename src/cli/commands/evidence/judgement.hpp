@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "cli/connect/session.hpp"
+#include "client/connect/session.hpp"
 
 namespace muniment::cli {
 

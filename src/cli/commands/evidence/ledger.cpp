@@ -4,12 +4,12 @@
 #include <CLI/CLI.hpp>
 
 #include "base/text.hpp"
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/connect/pages.hpp"
 #include "cli/exec/evidence_terms.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/time_option.hpp"
+#include "client/arguments.hpp"
+#include "client/connect/pages.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -8,10 +8,10 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/commands/evidence/judgement.hpp"
-#include "cli/connect/pages.hpp"
 #include "cli/exec/command_evidence.hpp"
 #include "cli/exec/tree_digest.hpp"
-#include "cli/show/hints.hpp"
+#include "client/connect/pages.hpp"
+#include "client/hints.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "cli/backup/restore.hpp"
 #include "cli/commands.hpp"
 #include "cli/doctor/doctor.hpp"
-#include "cli/show/output.hpp"
 #include "cli/verifier.hpp"
+#include "client/output.hpp"
 #include "store/logs/log_place.hpp"
 
 namespace muniment::cli {

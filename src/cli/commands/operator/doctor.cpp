@@ -5,10 +5,10 @@
 #include <array>
 #include <memory>
 
-#include "base/config/command_tree.hpp"
 #include "cli/commands.hpp"
 #include "cli/doctor/doctor.hpp"
 #include "cli/meta/meta_validation.hpp"
+#include "client/program.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -46,9 +46,9 @@ Status run_doctor(Session& session) {
 
 void add_doctor_command(CLI::App& app, Session& session) {
   const auto self = std::make_shared<bool>(false);
-  CLI::App& command = add_word(
-      session, app, "doctor", "Diagnose problems and suggest fixes (exit code 1: a problem was found)",
-      [&session, &app, self] { return *self ? validate_self(session, command_tree(app)) : run_doctor(session); });
+  CLI::App& command =
+      add_word(session, app, "doctor", "Diagnose problems and suggest fixes (exit code 1: a problem was found)",
+               [&session, self] { return *self ? validate_self(session, tree_of("muniment")) : run_doctor(session); });
   command.add_flag("--self", *self, "Check Muniment's own criteria in a new run and record the report");
 }
 

@@ -1,0 +1,33 @@
+#include "adapters/import/claude_code/claude_code.hpp"
+
+#include <filesystem>
+
+#include "base/text.hpp"
+
+namespace muniment::cli {
+
+Result<ImportedSession> import_claude_code(Client& client, const std::string& path, ClaudeCodeSession& session,
+                                           const std::function<void(std::int64_t, std::int64_t)>& progress) {
+  RunTree tree(client, std::filesystem::path(path).stem(), session.sha256(), claude_code_format);
+  ImportedSession result;
+  result.run_id = tree.run_id();
+  ASSIGN_OR_RETURN(result.added, tree.start(session.head()));
+  if (!result.added) return result;
+  const auto carry_out = [&](std::vector<RunAction>& actions) { return tree.carry_out(actions); };
+  if (const Status done = session.each(carry_out, progress); !done) return tree.broke_off(done.error());
+  const SessionFacts& facts = session.facts();
+  const std::string summary = !facts.title.empty() ? facts.title
+                              : facts.answered     ? "the model ended its last turn"
+                                                   : "the file ends within a turn";
+  // The end of a turn does not show that the goal was reached.
+  if (const Status ended = tree.end({std::string(unknown_end), preview(summary, 1'000)}); !ended)
+    return tree.broke_off(ended.error());
+  result.events = tree.events();
+  result.artifacts = tree.artifacts();
+  result.children = tree.children();
+  result.tally = tree.tally();
+  result.repaired = session.repaired();
+  return result;
+}
+
+}  // namespace muniment::cli

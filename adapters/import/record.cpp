@@ -1,0 +1,173 @@
+#include "adapters/import/record.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "adapters/import/spill.hpp"
+#include "base/ids.hpp"
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "client/connect/upload.hpp"
+
+namespace muniment::cli {
+
+ImportRecorder::ImportRecorder(Client& client, std::string run_id, std::string source_sha256)
+    : client_(client), run_id_(std::move(run_id)), source_(std::move(source_sha256)) {}
+
+// Starts the run without a lookup before, since most runs do not exist yet.
+Result<bool> ImportRecorder::start(const std::string& params) {
+  const auto answer = client_.call("run.start", params);
+  started_ = answer.ok();
+  if (answer) return true;
+  if (answer.error().code != Errc::conflict) return answer.error();
+  // The run has ended or belongs to another user.
+  const auto known = client_.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(run_id_)));
+  return known ? Result<bool>(false) : answer.error();
+}
+
+Result<ImportedArtifact> ImportRecorder::put(const std::string& step_id, const std::string& mime_type,
+                                             std::string_view bytes) {
+  Upload upload;
+  upload.run_id = run_id_;
+  upload.step_id = step_id;
+  upload.mime_type = mime_type;
+  ASSIGN_OR_RETURN(const Message answer, put_bytes(client_, upload, bytes));
+  ++artifacts_;
+  const json::Value result = answer.result();
+  return ImportedArtifact{result["artifact_id"].string_or(""), result["hash"].string_or(""),
+                          result["size_bytes"].as_int().value_or(0)};
+}
+
+Status ImportRecorder::append(std::size_t place, const std::vector<ImportedEvent>& events) {
+  // Below the limit of a request line, with room for the rest of the request.
+  constexpr std::size_t bytes_max = limits::request_line_bytes_max - 4096;
+  std::string list;
+  std::size_t count = 0;
+  for (const ImportedEvent& event : events) {
+    if (event.type.starts_with("x.") && event.type.ends_with(".repaired")) ++repaired_;
+    tally_.add(event);
+    ASSIGN_OR_RETURN(const std::string text, event_json(place, event));
+    if (count == limits::events_per_request_max || list.size() + text.size() + 1 > bytes_max) {
+      RETURN_IF_ERROR(send(list, count));
+      list.clear();
+      count = 0;
+    }
+    if (count++ > 0) list.push_back(',');
+    list += text;
+  }
+  return count > 0 ? send(list, count) : success();
+}
+
+Result<std::string> ImportRecorder::event_json(std::size_t place, const ImportedEvent& event) {
+  json::Writer writer;
+  writer.begin_object().member("type", event.type);
+  writer.member("event_id", make_uuid_v8(fmt::format("{}/{}/{}", source_, place, event.kind)).text());
+  if (!event.step_id.empty()) writer.member("step_id", event.step_id);
+  if (!event.occurred_at.empty()) writer.member("occurred_at", event.occurred_at);
+  std::string body = event.body;
+  if (must_shrink(body)) {
+    ASSIGN_OR_RETURN(body, shrink_body(*this, run_id_, event));
+  }
+  if (!event.blobs.empty()) {
+    ASSIGN_OR_RETURN(body, body_with_blobs(event, body));
+  }
+  writer.raw_member("body", body);
+  writer.end_object();
+  return std::move(writer).text();
+}
+
+Result<std::string> ImportRecorder::body_with_blobs(const ImportedEvent& event, const std::string& body) {
+  ASSIGN_OR_RETURN(const json::Document document, json::parse(std::string_view(body)));
+  const bool has_content = document.root()["content"].is(json::Kind::array);
+  std::vector<std::string> references;
+  for (const ImportedBlob& blob : event.blobs) {
+    ASSIGN_OR_RETURN(const ImportedArtifact kept, put(event.step_id, blob.mime_type, blob.bytes));
+    json::Writer out;
+    out.begin_object().member("artifact_id", kept.artifact_id).member("hash", kept.hash);
+    out.member("size_bytes", kept.size_bytes).member("mime_type", blob.mime_type);
+    if (has_content) out.member("type", blob.mime_type.substr(0, blob.mime_type.find('/')));
+    references.push_back(std::move(out.end_object()).text());
+  }
+  json::Writer out;
+  out.begin_object();
+  for (const json::Value member : document.root()) {
+    out.key(member.key());
+    if (!has_content || member.key() != "content") {
+      out.raw(member.source());
+      continue;
+    }
+    out.begin_array();
+    for (const json::Value part : member) out.raw(part.source());
+    for (const std::string& reference : references) out.raw(reference);
+    out.end_array();
+  }
+  if (!has_content) out.raw_member("original", references.front());
+  return std::move(out.end_object()).text();
+}
+
+Status ImportRecorder::send(const std::string& events, std::size_t count) {
+  ASSIGN_OR_RETURN(const Message answer,
+                   client_.call("event.append", fmt::format(R"({{"run_id":{},"spill":true,"events":[{}]}})",
+                                                            json::quote(run_id_), events)));
+  const json::Value receipts = answer.result()["receipts"];
+  if (receipts.size() != count) {
+    return Error(Errc::system_error,
+                 fmt::format("{} events were sent but {} receipts were returned", count, receipts.size()));
+  }
+  events_ += count;
+  for (const json::Value receipt : receipts) {
+    if (receipt["spilled"]) artifacts_ += receipt["spilled"].size();
+  }
+  return success();
+}
+
+std::uint64_t events_upto(const Message& end) {
+  return static_cast<std::uint64_t>(end.result()["run_seq"].as_int().value_or(-1) + 1);
+}
+
+Status ImportRecorder::end(const RunEnd& end) {
+  json::Writer params;
+  params.begin_object().member("run_id", run_id_).member("outcome", end.outcome);
+  params.member("summary", end.summary);
+  if (!end.usage.empty()) params.raw_member("usage", end.usage);
+  params.end_object();
+  ASSIGN_OR_RETURN(const Message answer, client_.call("run.end", params.text()));
+  events_ = events_upto(answer);
+  started_ = false;
+  return success();
+}
+
+Error ImportRecorder::broke_off(Error error) {
+  if (!started_ || is_transient(error.code)) return error;
+  // A failure here is ignored, since the original error matters more.
+  (void)end({std::string(unknown_end), "partly imported: " + preview(error.message, 1'000)}).ok();
+  error.message += fmt::format(" (run {} is partly imported)", run_id_);
+  return error;
+}
+
+namespace {
+
+Result<bool> send_run(ImportRecorder& recorder, const TranslatedRun& translated, std::string_view format) {
+  const ImportedRun& run = translated.run;
+  ASSIGN_OR_RETURN(const bool wanted, recorder.start(start_params(run, translated.source, format)));
+  if (!wanted) return false;
+  RETURN_IF_ERROR(recorder.append(0, run.events));
+  if (!run.submission.empty()) RETURN_IF_ERROR(recorder.put({}, "text/x-diff", run.submission));
+  RETURN_IF_ERROR(recorder.end(run.end));
+  return true;
+}
+
+}  // namespace
+
+Result<RecordedRun> record_run(Client& client, const TranslatedRun& translated, std::string_view format) {
+  ImportRecorder recorder(client, imported_run_id(translated.source), translated.source.sha256);
+  const auto added = send_run(recorder, translated, format);
+  if (!added) return recorder.broke_off(added.error());
+  RecordedRun recorded{recorder.run_id(),   *added,          recorder.events(), recorder.artifacts(),
+                       recorder.repaired(), recorder.tally()};
+  if (*added) recorded.tally.expect_members(translated.run.members);
+  return recorded;
+}
+
+}  // namespace muniment::cli
