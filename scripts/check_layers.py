@@ -53,7 +53,7 @@ BUDGETS = {
     "adapters": 17_800,
     "audit": 3_700,
     "base": 9_700,
-    "cli": 25_200,
+    "cli": 25_300,
     "client": 3_100,
     "daemon": 4_300,
     "events": 2_700,

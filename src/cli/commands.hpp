@@ -7,6 +7,7 @@ namespace muniment::cli {
 
 void add_server_commands(CLI::App& app, Session& session);     // up down status config rebuild
 void add_doctor_command(CLI::App& app, Session& session);      // doctor
+void add_self_check_command(CLI::App& app, Session& session);  // doctor --self
 void add_model_commands(CLI::App& app, Session& session);      // model install, list
 void add_metrics_command(CLI::App& app, Session& session);     // metrics
 void add_top_command(CLI::App& app, Session& session);         // top

@@ -1,4 +1,5 @@
-// Entry point of `muniment`: the commands of src/cli/commands, and those that muniment-adapters has.
+// Entry point of `muniment`: the commands that agents use. Those for operators and adapters are in programs of their
+// own, whose libraries take longer to load than most commands take.
 #include <cstring>
 
 #include "cli/commands.hpp"
@@ -32,16 +33,24 @@ audit verify uses the codes of muniment-verify: 0 verified, 1 tampered or corrup
 but not fully signed by a trusted key, 3 as above, 4 unreadable, 5 incomplete.
 record uses the codes of its agent: 1 not recorded, 2 the tool call is blocked.)";
 
+constexpr std::string_view operators = "muniment-operator", adapters = "muniment-adapters";
 constexpr Family families[] = {
-    {"up down status rebuild config", add_server_commands},
-    {"doctor", add_doctor_command},
-    {"model", add_model_commands},
-    {"metrics", add_metrics_command},
-    {"top", add_top_command},
+    in_program(operators, "up", "Start the daemon if it is not running"),
+    in_program(operators, "down", "Stop the daemon"),
+    in_program(operators, "status", "Show the state of the daemon"),
+    in_program(operators, "rebuild", "Rebuild the derived tables from the log"),
+    in_program(operators, "config", "Show or check the configuration"),
+    in_program(operators, "doctor", "Diagnose problems and suggest fixes (exit code 1: a problem was found)"),
+    in_program(operators, "model", "Sentence encoders: install one, list them"),
+    in_program(operators, "metrics", "Print the daemon's metrics in the Prometheus text format"),
+    in_program(operators, "top", "Show the daemon's activity live; q quits"),
     {"run rehydrate recover", add_run_commands},
     {"why", add_why_command},
     {"exec", add_exec_command},
     {"workflow validate-code", add_workflow_commands},
+    in_program(adapters, "mcp", "Serve MCP on standard input and output, or record an MCP server"),
+    in_program(adapters, "otlp", "Receive OpenTelemetry traces and record them as runs"),
+    in_program(adapters, "record", "Record an agent live, as its hook command or from its session file"),
     {"event", add_event_commands},
     {"artifact snapshot manifest", add_artifact_commands},
     {"claim evidence list-evidence check-evidence pointer", add_ledger_commands},
@@ -52,22 +61,17 @@ constexpr Family families[] = {
     {"query", add_query_command},
     {"corpus document source feedback", add_corpus_commands},
     {"context", add_context_command},
-    {"audit", add_audit_commands},
-    {"backup restore", add_backup_commands},
-    {"export", add_export_command},
-    {"sql", add_sql_command},
-};
-
-// What translates the traces, hooks and protocols of other programs, of which `muniment` links nothing.
-constexpr Elsewhere adapters[] = {
-    {"mcp", "Serve MCP on standard input and output, or record an MCP server", "muniment-adapters"},
-    {"otlp", "Receive OpenTelemetry traces and record them as runs", "muniment-adapters"},
-    {"record", "Record an agent live, as its hook command or from its session file", "muniment-adapters"},
-    {"import", "Import traces of other systems as runs", "muniment-adapters"},
+    in_program(operators, "audit", "Sign, prove, verify, export and erase"),
+    in_program(adapters, "import", "Import traces of other systems as runs"),
+    in_program(operators, "backup", "Back up the log, its files and its configuration"),
+    in_program(operators, "restore", "Restore a backup into an empty data folder and verify it"),
+    in_program(operators, "export", "Export events as JSONL or CSV with all hashed fields"),
+    in_program(operators, "sql", "Query the views of schema report, read-only (docs/sql.md)"),
+    {"self-check", add_self_check_command},
 };
 
 int run(int argc, char** argv, Execution execution) {
-  return run_program({families, adapters, footer}, argc, argv, std::move(execution));
+  return run_program({families, footer}, argc, argv, std::move(execution));
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <vector>
 
 #include "base/config/command_tree.hpp"
 #include "base/ids.hpp"
@@ -50,11 +52,13 @@ void add_families(CLI::App& app, Session& session, const Program& program, std::
   const auto is_named = [&](const Family& family) { return has(family.names, word); };
   const bool known = std::ranges::any_of(program.families, is_named);
   for (const Family& family : program.families) {
-    if (!known || is_named(family)) family.add(app, session);
+    if (known && !is_named(family)) continue;
+    if (family.add != nullptr) {
+      family.add(app, session);
+    } else {
+      add_word(session, app, std::string(family.names), std::string(family.text), success);
+    }
   }
-  if (known) return;
-  for (const Elsewhere& other : program.elsewhere)
-    add_word(session, app, std::string(other.name), std::string(other.text), success);
 }
 
 // The words after "--" are the command to run and are not parsed here; for other commands they are parsed, as
@@ -194,14 +198,25 @@ int flushed_exit_code(int exit_code) {
   return exit_code == exit_done ? exit_refused : exit_code;
 }
 
-// Returns the command that another program has, or nullptr.
-const Elsewhere* elsewhere(const Program& program, int argc, char** argv) {
+// Returns the program that has the command; empty: this one, or there is none.
+std::string_view program_of(const Program& program, int argc, char** argv) {
   std::string_view word = first_word(argc, argv);
   if (word == "help" && argc > 2) word = argv[2];
-  for (const Elsewhere& other : program.elsewhere) {
-    if (other.name == word) return &other;
+  for (const Family& family : program.families) {
+    if (family.add == nullptr && family.names == word) return family.program;
   }
-  return nullptr;
+  return {};
+}
+
+// Returns the command trees of the programs that have some of the commands.
+std::vector<std::string> other_trees(const Program& program) {
+  std::set<std::string_view> names;
+  for (const Family& family : program.families) {
+    if (family.add == nullptr) names.insert(family.program);
+  }
+  std::vector<std::string> trees;
+  for (const std::string_view name : names) trees.push_back(tree_of(name));
+  return trees;
 }
 
 // Path of a program that is installed beside this one.
@@ -211,19 +226,10 @@ std::string path_beside(std::string_view name) {
   return (failed ? std::filesystem::path(name) : self.parent_path() / name).string();
 }
 
-int become(std::string_view name, char** argv) {
-  const std::string path = path_beside(name);
-  ::execv(path.c_str(), argv);
-  fmt::print(stderr, "muniment: {} cannot be started: {}. Install it beside muniment\n", escape_for_terminal(path),
-             std::strerror(errno));
-  return exit_unavailable;
-}
-
 }  // namespace
 
 int run_program(const Program& program, int argc, char** argv, Execution execution) {
-  if (const Elsewhere* const other = elsewhere(program, argc, argv); other != nullptr)
-    return become(other->program, argv);
+  if (const std::string_view other = program_of(program, argc, argv); !other.empty()) return become(other, argv);
   Session session;
   session.words.assign(argv, argv + argc);
   session.execution = std::move(execution);
@@ -236,8 +242,7 @@ int run_program(const Program& program, int argc, char** argv, Execution executi
   app.fallthrough();
   declare_common(app, session.options);
   add_families(app, session, program, first_word(argc, argv));
-  offer_command_tree(
-      app, [&program] { return program.elsewhere.empty() ? "{}" : tree_of(program.elsewhere.front().program); });
+  offer_command_tree(app, [&program] { return other_trees(program); });
   app.add_subcommand("help", "Print this text or the help of a command: help run show");
   add_examples(app);
   try {
@@ -259,6 +264,14 @@ void open_standard_streams() {
   int opened = 0;
   while (opened >= 0 && opened <= STDERR_FILENO) opened = ::open("/dev/null", O_RDONLY);
   if (opened > STDERR_FILENO) ::close(opened);
+}
+
+int become(std::string_view name, char** argv) {
+  const std::string path = path_beside(name);
+  ::execv(path.c_str(), argv);
+  fmt::print(stderr, "muniment: {} cannot be started: {}. Install it beside muniment\n", escape_for_terminal(path),
+             std::strerror(errno));
+  return exit_unavailable;
 }
 
 std::string tree_of(std::string_view program) {

@@ -14,22 +14,24 @@ namespace muniment::cli {
 // declared, because declaring all of them takes longer than most commands.
 struct Family {
   std::string_view names;
-  void (*add)(CLI::App& app, Session& session);
+  void (*add)(CLI::App& app, Session& session) = nullptr;
+  std::string_view program{};  // program in the same folder that has the one command and takes the place of this one
+  std::string_view text{};     // what that command does, as that program says
 };
-
-// A command of another program in the same folder, which takes the place of this process.
-struct Elsewhere {
-  std::string_view name, text, program;
-};
+constexpr Family in_program(std::string_view program, std::string_view name, std::string_view text) {
+  return {name, nullptr, program, text};
+}
 
 struct Program {
   std::span<const Family> families;
-  std::span<const Elsewhere> elsewhere{};  // all of one program
   std::string_view footer{};
 };
 
 // Runs the command of a command line. Returns an exit code.
 int run_program(const Program& program, int argc, char** argv, Execution execution);
+
+// Becomes a program in the same folder. Returns an exit code only if it cannot be started.
+int become(std::string_view program, char** argv);
 
 // Returns the command tree (base/config/command_tree.hpp) of a program in the same folder; empty if it cannot be
 // started.

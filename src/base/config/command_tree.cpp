@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -45,8 +46,8 @@ void write_option(json::Writer& out, const CLI::Option& option) {
   out.member("many", option.get_items_expected_max() > 1).end_object();
 }
 
-// `other`: the tree of a program that has some of the commands; absent: there is none.
-void write_command(json::Writer& out, const CLI::App& app, const json::Value& other) {
+// `others`: the trees of programs that have some of the commands.
+void write_command(json::Writer& out, const CLI::App& app, std::span<const json::Document> others) {
   out.begin_object().member("name", app.get_name()).member("text", app.get_description());
   out.key("options").begin_array();
   for (const CLI::Option* option : app.get_options()) {
@@ -55,8 +56,10 @@ void write_command(json::Writer& out, const CLI::App& app, const json::Value& ot
   out.end_array().key("commands").begin_array();
   for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
     json::Value there;
-    for (const json::Value one : other["commands"]) {
-      if (one["name"].string_or("") == command->get_name()) there = one;
+    for (const json::Document& other : others) {
+      for (const json::Value one : other.root()["commands"]) {
+        if (one["name"].string_or("") == command->get_name()) there = one;
+      }
     }
     if (there) {
       out.raw(there.source());
@@ -69,12 +72,15 @@ void write_command(json::Writer& out, const CLI::App& app, const json::Value& ot
 
 }  // namespace
 
-void offer_command_tree(CLI::App& app, std::function<std::string()> other) {
-  const auto print = [&app, other = std::move(other)] {
-    const std::string text = other ? other() : "{}";
-    const auto tree = json::parse(text);
+void offer_command_tree(CLI::App& app, std::function<std::vector<std::string>()> others) {
+  const auto print = [&app, others = std::move(others)] {
+    const std::vector<std::string> texts = others ? others() : std::vector<std::string>();
+    std::vector<json::Document> trees;
+    for (const std::string& text : texts) {
+      if (auto tree = json::parse(text)) trees.push_back(*std::move(tree));
+    }
     json::Writer out;
-    write_command(out, app, tree ? tree->root() : json::Value());
+    write_command(out, app, trees);
     std::puts(std::move(out).text().c_str());
     throw CLI::Success();
   };

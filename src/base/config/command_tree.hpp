@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -12,7 +13,7 @@ namespace muniment {
 
 // Adds the option --command-tree, which prints {name, text, options: [{names, positional, text, value, choices, bounds,
 // default, required, many}], commands: […]} for the command and all its subcommands. Hidden ones are left out. The help
-// does not list the option. `other` returns the tree of a program whose commands replace those of the same name.
-void offer_command_tree(CLI::App& app, std::function<std::string()> other = {});
+// does not list the option. `others` returns the trees of programs whose commands replace those of the same name.
+void offer_command_tree(CLI::App& app, std::function<std::vector<std::string>()> others = {});
 
 }  // namespace muniment
