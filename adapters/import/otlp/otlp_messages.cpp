@@ -251,12 +251,6 @@ std::string otlp_message_list(const json::Value& any, std::string_view role) {
   return std::move(out.end_array()).text();
 }
 
-OtlpParts otlp_parts(const json::Value& list) {
-  PartConverter converter;
-  converter.add_list(list);
-  return std::move(converter).take();
-}
-
 OtlpParts otlp_message_parts(const json::Value& message) {
   PartConverter converter;
   if (message.is(json::Kind::string)) converter.add_content(message);

@@ -29,8 +29,6 @@ struct OtlpParts {
 // message. Returns an empty text if the attribute is absent or empty.
 std::string otlp_message_list(const json::Value& any, std::string_view role);
 
-// Converts a list of parts.
-OtlpParts otlp_parts(const json::Value& list);
 // Converts a message, or the body of an older gen_ai.*.message event.
 OtlpParts otlp_message_parts(const json::Value& message);
 

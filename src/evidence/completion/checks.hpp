@@ -206,7 +206,6 @@ Time made_at(const Piece& piece);
 // Returns whether the piece is older than the limit, has expired, or was recorded after `now`.
 bool is_outdated(const Piece& piece, std::chrono::seconds fresh_for, Time now);
 
-std::string_view required_type_of(const Case& c);
 bool is_test_evidence(const Exhibit& exhibit);
 
 // completion.cpp: the command line, in backquotes, that records evidence of the type for the task.

@@ -3,11 +3,6 @@
 
 namespace muniment::evidence::completion {
 
-std::string_view required_type_of(const Case& c) {
-  return c.task.required_type.empty() ? std::string_view(c.policy.required_type)
-                                      : std::string_view(c.task.required_type);
-}
-
 void check_type(Case& c, Findings& findings) {
   const std::string_view task_asks = c.task.required_type, policy_asks = c.policy.required_type;
   for (const Exhibit& exhibit : c.exhibits) {

@@ -95,11 +95,6 @@ bool WorkerPool::interrupt_late(Monotonic now) {
   return late;
 }
 
-std::size_t WorkerPool::queued() const {
-  std::lock_guard lock(mutex_);
-  return tasks_.size();
-}
-
 void WorkerPool::stop() {
   {
     std::lock_guard lock(mutex_);

@@ -34,7 +34,6 @@ class WorkerPool {
   // because a frozen server would block it without end. Returns true if there was one.
   bool interrupt_late(Monotonic now);
 
-  std::size_t queued() const;
   void stop();  // finishes the queued tasks, then ends the threads
 
  private:

@@ -101,11 +101,6 @@ std::string closed_at_key(std::uint32_t space, ChunkId chunk) {
   return key;
 }
 
-std::optional<std::uint32_t> space_of_key(std::string_view key) {
-  if (key.size() < kind_key_bytes || key[0] != space_byte) return std::nullopt;
-  return get_big<std::uint32_t>(key.substr(1));
-}
-
 std::optional<Slot> parse_node_key(std::string_view key) {
   const std::string_view id = id_part(key, RecordKind::node, 4);
   return id.empty() ? std::nullopt : std::optional(get_big<Slot>(id));

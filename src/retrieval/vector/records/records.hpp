@@ -42,7 +42,6 @@ struct HistoryKey {
   std::int64_t valid_to = 0;
   ChunkId chunk = 0;
 };
-std::optional<std::uint32_t> space_of_key(std::string_view key);
 std::optional<Slot> parse_node_key(std::string_view key);
 std::optional<LinksKey> parse_links_key(std::string_view key);
 std::optional<HistoryKey> parse_history_key(std::string_view key);
