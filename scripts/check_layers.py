@@ -56,7 +56,7 @@ BUDGETS = {
     "mcp": 3_900,
     "retrieval": 21_800,
     "snapshot": 1_500,
-    "store": 16_200,
+    "store": 16_350,
     "verify": 12_600,
     "webhook": 600,
 }
