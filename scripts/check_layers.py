@@ -45,12 +45,12 @@ FOLDERS = {
 # Folder of src/ → lines that its .hpp and .cpp files may have together. A change that needs more raises the number here,
 # and its commit says why; a change that shrinks a folder lowers it.
 BUDGETS = {
-    "audit": 3_700,
+    "audit": 3_750,
     "base": 9_700,
     "cli": 45_900,
     "daemon": 4_300,
     "events": 2_700,
-    "evidence": 19_900,
+    "evidence": 19_950,
     "gateway": 13_400,
     "http": 1_700,
     "mcp": 3_900,
