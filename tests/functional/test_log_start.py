@@ -37,6 +37,9 @@ class AfterKill(StartCase):
             self.again()
             self.assertIn("log_foreign_tail", self.refused())
             self.assertIn("3 events more than the", " ".join(self.call("server.status")["degraded"]))
+            with self.assertRaisesRegex(muniment.MunimentError, "event.list with unconfirmed"):
+                self.call("event.list", run_id=self.run_id)
+            self.assertEqual(self.cli("--json", "event", "list", "--run", self.run_id, "--unconfirmed").count('"forged"'), 3)
             end()
         self.remove_forged()
         self.again()
