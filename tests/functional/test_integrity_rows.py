@@ -248,6 +248,17 @@ class Rows(RowsCase):
         self.assert_refused("events", f"UPDATE event SET body = replace(body::text, 'Lisbon', 'Madrid')::json WHERE seq = {seq}",
                             f"UPDATE event SET body_hash = sha256(salt || convert_to(body::text, 'UTF8')) WHERE seq = {seq}")
 
+    def test_a_small_log_that_was_changed_is_corrupt_after_a_restart(self) -> None:
+        """Its tree is computed from its events at the start, since it has no full tile."""
+        seq = self.seq("type = 'evidence.recorded' AND body::text LIKE '%12 passed%'")
+        self.sql(f"UPDATE event SET body = replace(body::text, '12 passed', '99 passed')::json WHERE seq = {seq}", BODY_HASH.format(seq))
+        self.chain()
+        self.assertEqual(self.daemon.stop(), 0)
+        self.daemon.start()
+        found = self.answers()
+        self.assertEqual({name: found[name] for name in ("evidence", "list", "events", "state")},
+                         {name: "REFUSED corrupt" for name in ("evidence", "list", "events", "state")})
+
     def test_t3_an_event_that_is_not_listed(self) -> None:
         self.assert_refused("events", "DELETE FROM event WHERE type = 'state.patched' AND body::text LIKE '%Lisbon%'")
 
