@@ -51,19 +51,19 @@ FOLDERS = {
 # and its commit says why; a change that shrinks a folder lowers it.
 BUDGETS = {
     "adapters": 17_800,
-    "audit": 3_700,
+    "audit": 3_750,
     "base": 9_700,
     "cli": 25_300,
     "client": 3_100,
     "daemon": 4_300,
     "events": 2_700,
-    "evidence": 19_900,
+    "evidence": 19_950,
     "gateway": 13_400,
     "http": 1_700,
     "mcp": 3_900,
     "retrieval": 21_800,
     "snapshot": 1_500,
-    "store": 16_200,
+    "store": 16_350,
     "verify": 11_600,
     "webhook": 600,
 }

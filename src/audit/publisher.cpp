@@ -108,7 +108,8 @@ Result<Published> Publisher::covering(std::int64_t seq, Deadline deadline) const
       lock, deadline, [&] { return newest_.checkpoint.size > seq || stopping_ || !problem_.empty(); });
   if (newest_.checkpoint.size > seq) return newest_;
   if (!problem_.empty())
-    return Error(Errc::unavailable, "no checkpoint covers event " + std::to_string(seq) + ": " + problem_);
+    return Error(log_differs_ ? Errc::corrupt : Errc::unavailable,
+                 "no checkpoint covers event " + std::to_string(seq) + ": " + problem_);
   return Error(covered ? Errc::unavailable : Errc::deadline_exceeded,
                fmt::format("no checkpoint covers event {} yet. Retry.", seq));
 }
@@ -184,8 +185,9 @@ void Publisher::drop_key() {
   (void)keys_.drop_next();
 }
 
-void Publisher::set_problem(const Error& error) {
+void Publisher::set_problem(const Error& error, bool log_differs) {
   const std::lock_guard lock(mutex_);
+  log_differs_ = log_differs;
   if (problem_ != error.message) log_error("publishing", {{"error", error.message}});
   problem_ = error.message;
   changed_.notify_all();
@@ -194,18 +196,19 @@ void Publisher::set_problem(const Error& error) {
 void Publisher::follow() {
   for (;;) {
     woken_ = false;
-    const bool keep = keep_is_wanted();
-    Status done = begun_ ? publish() : begin();
+    const bool keep = keep_is_wanted(), beginning = !begun_;
+    Status done = beginning ? begin() : publish();
     if (done && keep) done = keep_progress(true);
     if (done && rested_) done = keep_note();
-    if (!done) set_problem(done.error());
+    // While it runs, files that differ are written again at once, and a start reads the events.
+    if (!done) set_problem(done.error(), beginning && done.error().code == Errc::corrupt);
     if (!rest(done.ok())) break;
   }
   // Publishes the remaining commits and makes everything durable.
   if (!begun_) return;
   Status done = publish();
   if (done) done = keep_progress(true);
-  if (!done) set_problem(done.error());
+  if (!done) set_problem(done.error(), false);
 }
 
 bool Publisher::keep_is_wanted() {

@@ -53,7 +53,8 @@ class Publisher {
   void stop();
 
   Published newest() const;
-  // Waits for the first published size above `seq`. Errors: deadline_exceeded; the current problem of the publisher.
+  // Waits for the first published size above `seq`. Errors: deadline_exceeded; the current problem of the publisher:
+  // unavailable, or corrupt if the events do not yield the log's root at a start.
   Result<Published> covering(std::int64_t seq, Deadline deadline) const;
   // Waits until the tiles of everything up to `seq` are durable. Errors: as for `covering`.
   Status make_durable(std::int64_t seq, Deadline deadline);
@@ -102,7 +103,7 @@ class Publisher {
   bool keep_is_wanted();
   std::int64_t kept_size() const;
   void set_kept_size(std::int64_t size);
-  void set_problem(const Error& error);
+  void set_problem(const Error& error, bool log_differs);
 
   const PublisherOptions options_;
   Clock& clock_;
@@ -136,6 +137,7 @@ class Publisher {
   std::int64_t rewritten_ = 0;
   Published newest_;
   std::string problem_;
+  bool log_differs_ = false;  // the problem is that the events do not yield the log's root
   bool stopping_ = false;
   std::thread thread_;
 };

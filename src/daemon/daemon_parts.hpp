@@ -103,6 +103,7 @@ struct Daemon::Parts {
 
  private:
   void hear_of_the_log();
+  void refuse_log(const Error& why);
 
   std::atomic<Server*> serving_{nullptr};  // null until the server exists
   std::int64_t start_seq_ = -1;            // seq of log.started

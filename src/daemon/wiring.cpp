@@ -138,7 +138,8 @@ Status Daemon::Parts::open_followers(const Config& config) {
   publishing.interval = std::chrono::milliseconds(config.checkpoint_ms);
   ASSIGN_OR_RETURN(publisher, audit::Publisher::open(std::move(publishing), clock, *appender, tail));
   ASSIGN_OR_RETURN(auto keepers, audit::parse_keepers(config.witnesses));
-  submitter = std::make_unique<audit::Submitter>(std::move(keepers), *publisher, clock);
+  submitter = std::make_unique<audit::Submitter>(std::move(keepers), *publisher, clock,
+                                                 [this](const Error& why) { refuse_log(why); });
   publisher->on_signed = [this](const audit::Published& published) { submitter->submit(published); };
   publisher->start();
   publisher->wait_begun(publish_at_most);
@@ -180,6 +181,13 @@ Status Daemon::Parts::open_followers(const Config& config) {
   // Halts that Postgres did not accept are appended before any request is served.
   ASSIGN_OR_RETURN(halts, evidence::HaltJournal::open({own + "/halts", place}, *appender, runs));
   return success();
+}
+
+// Refuses appends and reads from now on: a keeper of checkpoints has seen another log than this one.
+void Daemon::Parts::refuse_log(const Error& why) {
+  if (appender->status().refused.empty()) appender->refuse(why);
+  const store::Recorded::Facts* const facts = place.recorded->facts();
+  if (facts != nullptr) facts->lives->refuse(why);
 }
 
 Status Daemon::Parts::open_retrieval(const Config& config) {

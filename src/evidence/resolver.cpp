@@ -280,16 +280,22 @@ Status Resolver::resolve_snapshot(Resolution& out) {
     out.was_erased("the snapshot was erased");
     return success();
   }
+  if (const Status recorded = reader_->confirm(rows); !recorded) {
+    if (is_transient(recorded.error().code)) return recorded;
+    out.fail(Reason::hash_mismatch, recorded.error().message);
+    return success();
+  }
   if (row.artifact_id) {
     ASSIGN_OR_RETURN(const auto artifact, reader_->artifact(*row.artifact_id));
     if (!artifact) {
       out.fail(Reason::not_found, "the artifact of the snapshot is not in the table");
       return success();
     }
-    // The state's hash is the hash of the file; the first check compares it with the file's row.
-    store::StoredFile file = store::file_of(*artifact);
-    file.hash = row.state_hash;
-    return check_file(out, file);
+    const store::StoredFile file = store::file_of(*artifact);
+    if (file.hash == row.state_hash) return check_file(out, file);
+    out.expected = to_hex(row.state_hash);
+    out.fail(Reason::hash_mismatch, "the artifact of the snapshot has another hash");
+    return success();
   }
   out.expected = to_hex(row.state_hash);
   if (!row.state) {
@@ -297,7 +303,7 @@ Status Resolver::resolve_snapshot(Resolution& out) {
     return success();
   }
   const Hash actual = sha256(*row.state);
-  if (actual == row.state_hash) return success();
+  if (actual == row.state_hash && sha256({view(*row.salt), *row.state}) == row.hash) return success();
   out.actual = to_hex(actual);
   out.fail(Reason::hash_mismatch, "the snapshot does not match the hash recorded when it was stored");
   return success();

@@ -137,7 +137,7 @@ class RunningMemories(MemoryAdapter):
     def reload(self) -> None:
         if not self.restarts:
             return
-        self.memories.daemon.stop()
+        self.end()
         try:
             self.memories.daemon.start()
         except AssertionError as error:
@@ -171,9 +171,20 @@ class RunningMemories(MemoryAdapter):
         return [text for text in [*found.get("degraded", []), found.get("reason", "")] if "verified" in text or "differ" in text]
 
 
+    def end(self) -> None:
+        self.memories.daemon.stop()
+
+
 class RestartedMemories(RunningMemories):
     name = "Muniment, remember and recall, daemon restarted"
     restarts = True
+
+
+class KilledMemories(RestartedMemories):
+    name = "Muniment, remember and recall, daemon killed and restarted"
+
+    def end(self) -> None:
+        self.memories.daemon.kill()
 
 
 class FrontDoor(SemanticMemoryAdapter):

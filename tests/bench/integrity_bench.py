@@ -2,11 +2,13 @@
 that costs.
 
 `edits` runs its nine edits on memories, `front` its six attacks through the API of the default configuration, and `recall` (with
---against) measures the p95 of recall, in turns with the daemon of an earlier commit. Every cell is published as it is measured.
+--against) measures the p95 of recall, in turns with the daemon of an earlier commit. Every cell is published as it is measured: the
+rows are compared with those of docs/audit.md, and MUNIMENT_ACCEPT=1 writes them there.
 """
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 import random
 import statistics
@@ -21,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import pinned_packages  # noqa: E402
 
+TABLES = support.ROOT / "docs" / "audit.md"
 DOCUMENTS, WORDS, KEPT = 2_000, 4_000, 1 / 1.1
 
 
@@ -41,13 +44,30 @@ class Cells:
         return "accepted" not in self.cells.values()
 
 
+def published(rows: list[Cells]) -> bool:
+    """Returns whether docs/audit.md has these rows, and prints those that it does not have."""
+    lines = TABLES.read_text().splitlines()
+    missing = []
+    for row in rows:
+        places = [i for i, line in enumerate(lines) if line.startswith(f"| {row.what} |")]
+        if len(places) == 1 and os.environ.get("MUNIMENT_ACCEPT"):
+            lines[places[0]] = row.table_row
+        if len(places) != 1 or lines[places[0]] != row.table_row:
+            missing.append(row)
+    if os.environ.get("MUNIMENT_ACCEPT"):
+        TABLES.write_text("\n".join(lines) + "\n")
+    for row in missing:
+        print(f"docs/audit.md does not have the row: {row.table_row}", file=sys.stderr)
+    return not missing
+
+
 def edits(_seconds: int, _repeat: int) -> Iterator[Cells]:
     pinned_packages.imported("langgraph")
     pinned_packages.imported("agmi")
     import muniment_memory   # type: ignore[import-not-found]
     import muniment_saver   # type: ignore[import-not-found]
-    for adapter in (muniment_memory.RunningMemories(), muniment_memory.RestartedMemories(), muniment_saver.RunningSaver(),
-                    muniment_saver.RestartedSaver()):
+    for adapter in (muniment_memory.RunningMemories(), muniment_memory.RestartedMemories(), muniment_memory.KilledMemories(),
+                    muniment_saver.RunningSaver(), muniment_saver.RestartedSaver()):
         yield Cells(adapter.name, {row["edit"].split()[0]: row["verdict"].lower() for row in measured(adapter)})
 
 

@@ -116,7 +116,8 @@ class Answers:
 
 
 class Attacker:
-    def __init__(self, memories: Memories):
+    def __init__(self, memories: Any):
+        """`memories`: Memories, or another object with daemon, uri and log_id."""
         self.memories, self.daemon, self.uri = memories, memories.daemon, memories.uri
 
     def sql(self, *statements: str) -> list[list[str]]:
@@ -144,16 +145,16 @@ class Attacker:
                  f"UPDATE event SET body_hash = sha256(salt || convert_to(body::text, 'UTF8')) WHERE seq = {seq}")
         self.chain()
 
-    def chain(self) -> None:
-        """Computes the chain of the run _log again."""
+    def chain(self, run_id: str = "_log", run_no: int = 0) -> None:
+        """Computes the chain of a run again."""
         rows = self.sql("SELECT row_to_json(e) FROM (SELECT seq, run_no, run_seq, " + MICROS.format("recorded_at") + " AS recorded_at, "
                         + MICROS.format("occurred_at") + " AS occurred_at, origin, type, schema_version, step_id, actor, event_id, "
-                        "encode(body_hash, 'hex') AS body_hash FROM event WHERE run_no = 0 ORDER BY run_seq) e")
+                        f"encode(body_hash, 'hex') AS body_hash FROM event WHERE run_no = {run_no} ORDER BY run_seq) e")
         previous, updates = hashing.ZERO_HASH, []
         for (text,) in rows:
             event = json.loads(text)
             event["body_hash"] = bytes.fromhex(event["body_hash"])
-            previous = hashing.run_hash(hashing.encode_entry(self.memories.log_id, "_log", event, previous))
+            previous = hashing.run_hash(hashing.encode_entry(self.memories.log_id, run_id, event, previous))
             updates.append(f"UPDATE event SET run_hash = decode('{previous.hex()}', 'hex') WHERE seq = {event['seq']}")
         self.sql(*updates)
 

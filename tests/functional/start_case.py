@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from support import BUILD, Daemon, DaemonCase, wait_until  # noqa: E402
 from hashing import encode_entry, run_hash, sha256  # noqa: E402
 
+OTHER_BOOT = "written_end.other_boot=error@1+"   # the machine has restarted since the daemon was killed
 COLUMNS = ("log_no, seq, run_no, run_seq, recorded_at, occurred_at, origin, type, schema_version, step_id, actor, event_id, body_hash, salt, body, run_hash")
 
 
@@ -43,10 +44,10 @@ class StartCase(DaemonCase):
         """Waits until the checkpoint covers and signs every event."""
         wait_until(lambda: self.verify()[0] == 0, "all of it is signed", 120)
 
-    def again(self) -> None:
+    def again(self, failpoint: str = "") -> None:
         """Restarts the daemon and reconnects."""
         self.client.close()
-        self.daemon.start()
+        self.daemon.start(failpoint=failpoint)
         self.client = self.daemon.client()
 
     def stop_and_forge(self, **more: Any) -> None:

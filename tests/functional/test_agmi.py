@@ -33,6 +33,10 @@ class Yardstick(unittest.TestCase):
         import muniment_memory
         self.assert_refused(muniment_memory.RestartedMemories())
 
+    def test_no_edit_is_accepted_by_a_daemon_that_was_killed(self) -> None:
+        import muniment_memory
+        self.assert_refused(muniment_memory.KilledMemories())
+
     def test_no_edit_of_checkpoints_is_accepted_by_a_running_daemon(self) -> None:
         import muniment_saver
         self.assert_refused(muniment_saver.RunningSaver())

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from support import BUILD, ROOT, wait_until  # noqa: E402
 import muniment  # noqa: E402
-from start_case import StartCase  # noqa: E402
+from start_case import OTHER_BOOT, StartCase  # noqa: E402
 
 
 class AfterKill(StartCase):
@@ -29,11 +29,28 @@ class AfterKill(StartCase):
         self.verified()
         self.assertEqual(self.verify()[1]["adopted"], before)
 
-    def test_a_tail_behind_a_kill_is_adopted_by_an_event_that_says_so(self) -> None:
+    def test_a_tail_behind_a_kill_is_refused(self) -> None:
         self.note(n=1)
         self.daemon.kill()
         self.forge(self.run_id)
+        for end in (self.daemon.kill, self.daemon.stop):   # the record of the killed daemon remains
+            self.again()
+            self.assertIn("log_foreign_tail", self.refused())
+            self.assertIn("3 events more than the", " ".join(self.call("server.status")["degraded"]))
+            with self.assertRaisesRegex(muniment.MunimentError, "event.list with unconfirmed"):
+                self.call("event.list", run_id=self.run_id)
+            self.assertEqual(self.cli("--json", "event", "list", "--run", self.run_id, "--unconfirmed").count('"forged"'), 3)
+            end()
+        self.remove_forged()
         self.again()
+        self.note(n=2)
+        self.verified()
+
+    def test_a_tail_behind_a_power_cut_is_adopted_by_an_event_that_says_so(self) -> None:
+        self.note(n=1)
+        self.daemon.kill()
+        self.forge(self.run_id)
+        self.again(failpoint=OTHER_BOOT)
         started = self.started()
         self.assertEqual((started["clean"], started["adopted"]["known_by"]), (False, "record"))
         self.assertEqual(started["adopted"]["to_seq"] - started["adopted"]["from_seq"] + 1, 3)
@@ -292,7 +309,7 @@ class ClockSetBack(StartCase):
         self.note(n=1)
         self.daemon.kill()
         self.forge(self.run_id, count=1, ahead_s=86_400)   # simulates a clock that was a day ahead
-        self.again()
+        self.again(failpoint=OTHER_BOOT)
         rows = self.daemon.sql("SELECT seq, body FROM event WHERE type = 'clock.stepped'")
         self.assertEqual([int(seq) for seq, _ in rows], [self.started()["seq"] - 1])
         self.assertLess(json.loads(rows[0][1])["step_us"], -80_000_000_000)

@@ -10,7 +10,7 @@ from typing import Any
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from support import BUILD, ROOT, main, muniment, wait_until  # noqa: E402
-from start_case import StartCase  # noqa: E402
+from start_case import OTHER_BOOT, StartCase  # noqa: E402
 
 ADDED = ("log.resumed", "run.interrupted")
 
@@ -39,7 +39,7 @@ class AuditReport(StartCase):
         self.call("event.append", run_id=self.run_id, type="step.started", step_id="turn-1", body={"name": "turn 1", "kind": "turn"})
         self.daemon.kill()
         self.forge(self.run_id)
-        self.again()
+        self.again(failpoint=OTHER_BOOT)
         self.outage()
         self.followed()
 

@@ -116,7 +116,7 @@ class PowerCut(unittest.TestCase):
         disk.unmount()
         disk.mount()
         emptied = sum(1 for path in (disk.place / "data/tiles").rglob("*") if path.is_file() and path.stat().st_size == 0)
-        daemon.start()
+        daemon.start(failpoint="written_end.other_boot=error@1+")   # a power cut restarts the machine too
         with daemon.client() as client:
             for seq, (event_id, body_hash) in acked.items():
                 event = client.call("event.get", seq=seq)["event"]

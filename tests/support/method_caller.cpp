@@ -72,7 +72,8 @@ void MethodCaller::open() {
       audit::Publisher::open({folder_.path(), "muniment.test", {uri_, log_no}}, clock_, *appender_, *tail_);
   if (!publisher) throw std::runtime_error(publisher.error().message);
   publisher_ = *std::move(publisher);
-  submitter_ = std::make_unique<audit::Submitter>(std::vector<audit::Keeper>(), *publisher_, clock_);
+  submitter_ =
+      std::make_unique<audit::Submitter>(std::vector<audit::Keeper>(), *publisher_, clock_, [](const Error&) {});
   publisher_->start();
   reader_ = std::make_unique<store::Reader>(store::LogPlace{uri_, log_no});
   archive_ = std::make_unique<store::BodyArchive>(folder_.path() + "/archive");

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/crypto/hmac.hpp"
+#include "base/process/failpoint.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muniment::store {
@@ -71,6 +73,39 @@ TEST(WrittenEnd, WhatTheKeyDidNotMakeIsNoRecord) {
   EXPECT_FALSE(WrittenEnd::open(folder.path()).value()->found());
   std::filesystem::resize_file(path, 100);
   EXPECT_FALSE(WrittenEnd::open(folder.path()).value()->found());
+}
+
+TEST(WrittenEnd, ARecordIsExactUntilTheMachineRestarts) {
+  const test::TemporaryFolder folder;
+  ASSERT_TRUE(WrittenEnd::open(folder.path()).value()->begin(log_id, end_of(3)).ok());
+  EXPECT_TRUE(WrittenEnd::open(folder.path()).value()->found()->exact);
+#ifdef MUNIMENT_FAILPOINTS
+  failpoint::arm("written_end.other_boot=error@1+");
+  const auto restarted = WrittenEnd::open(folder.path()).value();
+  failpoint::arm("");
+  ASSERT_TRUE(restarted->found());
+  EXPECT_FALSE(restarted->found()->exact);
+  EXPECT_EQ(restarted->found()->committed, end_of(3));
+#endif
+}
+
+TEST(WrittenEnd, ARecordOfAnEarlierVersionIsReadAndIsNotExact) {
+  const test::TemporaryFolder folder;
+  ASSERT_TRUE(WrittenEnd::open(folder.path()).value()->begin(log_id, end_of(3)).ok());
+  const auto content = [&](const std::string& name) {
+    std::ifstream file(folder.path() + name, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string key = content("/writer.key"), record = content("/last_written");
+  const std::size_t place = record.starts_with("muniment-end-2") ? 0 : 512;
+  std::string earlier = "muniment-end-1\n\n" + record.substr(place + 16, 105);  // without the boot id
+  earlier += view(hmac_sha256(key, {earlier}));
+  earlier.resize(512);
+  std::ofstream(folder.path() + "/last_written", std::ios::binary) << earlier << std::string(512, '\0');
+  const auto found = WrittenEnd::open(folder.path()).value()->found();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->committed, end_of(3));
+  EXPECT_FALSE(found->exact);
 }
 
 TEST(WrittenEnd, AKeyThatOthersCanReadIsNotUsed) {

@@ -1,9 +1,9 @@
 #include "audit/witness/held_checkpoint.hpp"
 
-#include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <set>
 #include <system_error>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds asked_at_most{5'000};
+constexpr std::size_t notes_read_max = 64;
 
 // Returns the checkpoint of a note by one of the keys; nullopt for other notes.
 std::optional<Checkpoint> signed_checkpoint(std::string_view text, std::span<const VerifierKey> keys) {
@@ -30,20 +31,24 @@ std::optional<Checkpoint> signed_checkpoint(std::string_view text, std::span<con
   return *std::move(checkpoint);
 }
 
-// The names of notes begin with their sizes, so that the last name is that of the newest.
+// The names of notes are their sizes, so that the last name is that of the newest. A folder may hold millions.
 Result<std::optional<Checkpoint>> in_folder(const std::string& folder, std::span<const VerifierKey> keys) {
-  std::vector<std::string> names;
+  std::set<std::string, std::greater<>> names;
   std::error_code failed;
   for (fs::directory_iterator file(folder, failed), end; !failed && file != end; file.increment(failed)) {
-    if (file->path().extension() == ".note") names.push_back(file->path().string());
+    if (file->path().extension() != ".note") continue;
+    names.insert(file->path().string());
+    if (names.size() > notes_read_max) names.erase(std::prev(names.end()));
   }
   if (failed) return Error(Errc::unavailable, fmt::format("reading {}: {}", folder, failed.message()));
-  std::ranges::sort(names, std::ranges::greater());
   for (const std::string& name : names) {
     const auto text = read_file(name, limits::note_bytes_max);
     if (!text) continue;
     if (auto checkpoint = signed_checkpoint(*text, keys)) return checkpoint;
   }
+  if (names.size() == notes_read_max)
+    return Error(Errc::corrupt,
+                 fmt::format("the last {} notes in {} are not signed by this log", names.size(), folder));
   return std::optional<Checkpoint>();
 }
 

@@ -1,4 +1,4 @@
-// Sends checkpoints to witnesses, folders and buckets, one thread each.
+// Sends checkpoints to witnesses, folders and buckets, one thread each, and compares what they hold with the log.
 #include "audit/witness/submitter.hpp"
 
 #include <algorithm>
@@ -7,13 +7,16 @@
 #include <fmt/format.h>
 
 #include "audit/proof.hpp"
+#include "audit/witness/held_checkpoint.hpp"
 #include "audit/witness/witness.hpp"
 #include "base/files/file.hpp"
 #include "base/http.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/process/thread.hpp"
 #include "base/text.hpp"
+#include "events/merkle_proof.hpp"
 
 namespace muniment::audit {
 namespace {
@@ -21,6 +24,9 @@ namespace {
 constexpr std::size_t waiting_max = 4'096;  // checkpoints; beyond it the oldest are dropped, and that is logged
 constexpr std::chrono::milliseconds pause_least{250};
 constexpr std::chrono::milliseconds pause_most{30'000};
+// Interval between two questions to a keeper. One that needs long for the answer is asked less often.
+constexpr std::chrono::milliseconds ask_every{60'000};
+constexpr int ask_share = 100;  // the pause after a question is at least so many times the time that it took
 
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
@@ -61,6 +67,14 @@ const char* environment(const char* name, const char* fallback) {
   return value != nullptr ? value : fallback;
 }
 
+// A functional test does not wait a minute.
+std::chrono::milliseconds pause_before_question() {
+  return FAILPOINT_FAILS("submitter.ask_soon") ? std::chrono::milliseconds(100) : ask_every;
+}
+
+// Returns whether the keeper has refused a checkpoint because of what it holds.
+bool is_refusal(const Error& error) { return error.code == Errc::system_error || error.code == Errc::conflict; }
+
 std::string note_name(std::int64_t size) { return fmt::format("{:020}.note", size); }
 
 }  // namespace
@@ -92,10 +106,12 @@ struct Submitter::Line {
   std::string cosigned;
   std::int64_t held_size = 0;  // size that the witness is known to hold
   std::thread thread;
+  std::chrono::steady_clock::time_point ask_at{};  // time of the next question; used by its thread
 };
 
-Submitter::Submitter(std::vector<Keeper> keepers, const Publisher& publisher, Clock& clock)
-    : publisher_(publisher), clock_(clock) {
+Submitter::Submitter(std::vector<Keeper> keepers, const Publisher& publisher, Clock& clock,
+                     std::function<void(const Error&)> on_other_tree)
+    : publisher_(publisher), clock_(clock), on_other_tree_(std::move(on_other_tree)) {
   for (Keeper& keeper : keepers) {
     lines_.push_back(std::make_unique<Line>());
     lines_.back()->status.name = keeper.shown();
@@ -149,10 +165,17 @@ std::vector<std::string> Submitter::cosigned() const {
 // Runs until the daemon stops; then submits the waiting checkpoints once more, without a retry.
 void Submitter::serve(Line& line) {
   std::chrono::milliseconds pause = pause_least;
+  line.ask_at = std::chrono::steady_clock::now() + pause_before_question();
   for (;;) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return stopping_ || !line.waiting.empty(); });
-    if (line.waiting.empty()) return;
+    changed_.wait_until(lock, line.ask_at, [&] { return stopping_ || !line.waiting.empty(); });
+    if (!stopping_ && std::chrono::steady_clock::now() >= line.ask_at) {
+      lock.unlock();
+      ask(line);
+      continue;
+    }
+    if (line.waiting.empty() && stopping_) return;
+    if (line.waiting.empty()) continue;
     const Published next = line.waiting.front();
     const bool last_try = stopping_;
     lock.unlock();
@@ -173,9 +196,42 @@ void Submitter::serve(Line& line) {
     }
     line.status.problem = given.error().message;
     if (last_try) return;
+    if (is_refusal(given.error())) {
+      lock.unlock();
+      ask(line);
+      lock.lock();
+    }
     changed_.wait_for(lock, pause, [&] { return stopping_; });
     pause = std::min(pause * 2, pause_most);
   }
+}
+
+// Compares the newest checkpoint that the keeper holds with the published tree. An unanswered question is repeated, and
+// the next checkpoint shows that the keeper is unreachable.
+void Submitter::ask(Line& line) const {
+  const auto began = std::chrono::steady_clock::now();
+  const auto held = held_checkpoint(line.keeper, publisher_.keys());
+  const Published newest = publisher_.newest();
+  line.ask_at = std::chrono::steady_clock::now() +
+                std::max<std::chrono::steady_clock::duration>(pause_before_question(),
+                                                              ask_share * (std::chrono::steady_clock::now() - began));
+  if (!held || !*held || newest.note.empty()) return;  // without a note, this start has not published the tree yet
+  const Checkpoint& theirs = **held;
+  const Checkpoint& ours = newest.checkpoint;
+  if (theirs.size > ours.size) {
+    return on_other_tree_(
+        Error(Errc::system_error,
+              fmt::format("log_rolled_back: {} holds a checkpoint of {} events of this log, which has {}. Run "
+                          "muniment-verify, and see docs/runbook.md#log_rolled_back",
+                          line.keeper.shown(), theirs.size, ours.size)));
+  }
+  TreeReader tree(publisher_.tiles(), ours.size);
+  const auto root = events::root_of(theirs.size, tree.reader());
+  if (!root || *root == theirs.root) return;
+  on_other_tree_(
+      Error(Errc::system_error, fmt::format("log_rolled_back: {} holds another tree of the first {} events. Run "
+                                            "muniment-verify, and see docs/runbook.md#log_rolled_back",
+                                            line.keeper.shown(), theirs.size)));
 }
 
 Status Submitter::give(Line& line, const Published& published) {

@@ -1,10 +1,12 @@
 // Submits signed checkpoints to keepers outside of the operator's reach: folders and S3 buckets receive every
-// checkpoint, witnesses the newest. Each keeper has a thread, so that a slow one delays neither the others nor the log.
+// checkpoint, witnesses the newest. Folders and witnesses are also asked every minute for the newest that they hold,
+// and when they refuse one. Each keeper has a thread, so that a slow one delays neither the others nor the log.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -43,7 +45,10 @@ struct KeeperStatus {
 
 class Submitter {
  public:
-  Submitter(std::vector<Keeper> keepers, const Publisher& publisher, Clock& clock);
+  // `on_other_tree` is called on the thread of a keeper, each time when it holds a checkpoint by a key of this log that
+  // is larger than the log, or of another tree. Must not block.
+  Submitter(std::vector<Keeper> keepers, const Publisher& publisher, Clock& clock,
+            std::function<void(const Error&)> on_other_tree);
   ~Submitter();
   // Called on the publisher's thread.
   void submit(const Published& published);
@@ -55,6 +60,7 @@ class Submitter {
  private:
   struct Line;  // one keeper, its queue and its thread
   void serve(Line& line);
+  void ask(Line& line) const;
   Status give(Line& line, const Published& published);
   Status put_file(const Line& line, const Published& published) const;
   Status put_object(const Line& line, const Published& published) const;
@@ -62,6 +68,7 @@ class Submitter {
 
   const Publisher& publisher_;
   Clock& clock_;
+  const std::function<void(const Error&)> on_other_tree_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;

@@ -90,6 +90,7 @@ struct EventListOptions {
   std::optional<std::int64_t> from_seq;
   std::size_t limit = 100;
   bool newest_first = false;
+  bool unconfirmed = false;
 };
 
 void declare_list(CLI::App& command, EventListOptions& options) {
@@ -102,6 +103,7 @@ void declare_list(CLI::App& command, EventListOptions& options) {
   command.add_option("--from", options.from_seq, "First seq");
   command.add_option("-n,--limit", options.limit, "Maximum number of events; 0: all")->capture_default_str();
   command.add_flag("--newest", options.newest_first, "Newest first");
+  command.add_flag("--unconfirmed", options.unconfirmed, "Also list events that differ from the log's tree");
 }
 
 Result<std::string> list_params(Session& session, const EventListOptions& options, std::size_t limit,
@@ -119,6 +121,7 @@ Result<std::string> list_params(Session& session, const EventListOptions& option
   if (!options.origin.empty()) params.member("origin", options.origin);
   if (options.from_seq) params.member("from_seq", *options.from_seq);
   if (options.newest_first) params.member("order", "desc");
+  if (options.unconfirmed) params.member("unconfirmed", true);
   if (!cursor.empty()) params.member("cursor", cursor);
   params.member("limit", limit).end_object();
   return std::move(params).text();

@@ -35,13 +35,13 @@ Error rewritten(std::int64_t size, std::string_view how) {
                       next)};
 }
 
-Error foreign_tail(std::int64_t size, std::int64_t stopped_at) {
+Error foreign_tail(std::int64_t size, std::int64_t own_size) {
   return {
       Errc::system_error,
       fmt::format(
-          "log_foreign_tail: the log has {} events more than the {} at which this daemon stopped, and the daemon did not write them. "
+          "log_foreign_tail: the log has {} events more than the {} at which this daemon ended, and the daemon did not write them. "
           "{}#log_foreign_tail",
-          size - stopped_at, stopped_at, next)};
+          size - own_size, own_size, next)};
 }
 
 Error no_trace(std::int64_t size, std::int64_t own_size) {
@@ -171,7 +171,7 @@ Result<LogStart> KnownEnds::judge(const store::Appender& appender, store::Reader
   if (adopt_tail) return start;
   if (record_lost_ || (start.known_by == nothing && can_sign_))
     start.refused = no_trace(size, start.own_size);
-  else if (start.known_by != nothing && start.clean)
+  else if (start.known_by != nothing && (start.clean || (written_ && written_->exact)))
     start.refused = foreign_tail(size, start.own_size);
   return start;
 }

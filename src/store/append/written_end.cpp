@@ -11,16 +11,20 @@
 
 #include "base/crypto/hmac.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 
 namespace muniment::store {
 namespace {
 
-constexpr std::string_view magic = "muniment-end-1\n\n";
+// Records of earlier versions have no boot id.
+constexpr std::string_view magic = "muniment-end-2\n\n", earlier_magic = "muniment-end-1\n\n";
 constexpr std::size_t key_bytes = 32;
 constexpr std::string_view key_name = "/writer.key", record_name = "/last_written";
 // Each of the two records has its own sector, so that a torn write leaves the other intact
 constexpr std::size_t place_bytes = 512;
-constexpr std::size_t record_bytes = magic.size() + 16 + 8 + 1 + 2 * (8 + sizeof(Hash));
+constexpr std::size_t earlier_bytes = magic.size() + 16 + 8 + 1 + 2 * (8 + sizeof(Hash));
+constexpr std::size_t record_bytes = earlier_bytes + 16;
+constexpr const char* boot_id_path = "/proc/sys/kernel/random/boot_id";
 
 void put_number(std::string& out, std::uint64_t number) {
   for (int shift = 56; shift >= 0; shift -= 8) out += static_cast<char>(number >> shift & 0xFF);
@@ -74,6 +78,26 @@ Result<std::optional<std::string>> kept_key(const std::string& path) {
           path, key_bytes));
 }
 
+// Returns the id that the kernel drew when the machine started; all zeros if it has none.
+Uuid read_boot_id() {
+  std::array<char, 36> text{};
+  const Fd file(::open(boot_id_path, O_RDONLY | O_CLOEXEC));
+  if (!file.open() || ::read(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return {};
+  return parse_uuid({text.data(), text.size()}).value_or(Uuid{});
+}
+
+const Uuid& boot_id() {
+  static const Uuid id = read_boot_id();
+  return id;
+}
+
+Uuid take_uuid(Taker& parts) {
+  Uuid id;
+  const std::string_view bytes = parts.take(id.bytes.size());
+  std::copy(bytes.begin(), bytes.end(), id.bytes.begin());
+  return id;
+}
+
 std::string drawn_key() {
   std::string key(key_bytes, '\0');
   random_bytes(reinterpret_cast<std::uint8_t*>(key.data()), key.size());
@@ -114,24 +138,36 @@ std::string WrittenEnd::key_for(std::string_view purpose) const {
 std::optional<WrittenEnd::Record> WrittenEnd::read() {
   std::optional<Record> newest;
   for (std::int64_t place = 0; place < 2; ++place) {
-    const auto bytes = read_at(file_, place * static_cast<std::int64_t>(place_bytes), record_bytes + sizeof(Hash));
-    if (!bytes || bytes->size() < record_bytes + sizeof(Hash)) continue;
-    const std::string_view text = std::string_view(*bytes).substr(0, record_bytes);
-    if (!equal_hashes(view(hmac_sha256(key_, {text})), std::string_view(*bytes).substr(record_bytes))) continue;
-    Taker parts{text};
-    if (parts.take(magic.size()) != magic) continue;
-    Record record;
-    const std::string_view id = parts.take(16);
-    std::copy(id.begin(), id.end(), record.log_id.bytes.begin());
-    const std::uint64_t count = parts.number();
-    record.stopped = parts.take(1) != std::string_view("\0", 1);
-    record.committed = parts.end();
-    record.intended = parts.end();
-    if (newest && count < count_) continue;
+    std::uint64_t count = 0;
+    const auto record = record_at(place, count);
+    if (!record || (newest && count < count_)) continue;
     count_ = count;
     newest = record;
   }
   return newest;
+}
+
+std::optional<WrittenEnd::Record> WrittenEnd::record_at(std::int64_t place, std::uint64_t& count) const {
+  const auto bytes = read_at(file_, place * static_cast<std::int64_t>(place_bytes), record_bytes + sizeof(Hash));
+  if (!bytes || bytes->size() < record_bytes + sizeof(Hash)) return std::nullopt;
+  const bool earlier = bytes->starts_with(earlier_magic);
+  const std::string_view text = std::string_view(*bytes).substr(0, earlier ? earlier_bytes : record_bytes);
+  const std::string_view seal = std::string_view(*bytes).substr(text.size(), sizeof(Hash));
+  if (!equal_hashes(view(hmac_sha256(key_, {text})), seal)) return std::nullopt;
+  Taker parts{text};
+  if (const std::string_view head = parts.take(magic.size()); head != magic && head != earlier_magic)
+    return std::nullopt;
+  Record record;
+  record.log_id = take_uuid(parts);
+  count = parts.number();
+  record.stopped = parts.take(1) != std::string_view("\0", 1);
+  record.committed = parts.end();
+  record.intended = parts.end();
+  if (!earlier) {
+    const Uuid boot = take_uuid(parts);
+    record.exact = boot != Uuid{} && boot == boot_id() && !FAILPOINT_FAILS("written_end.other_boot");
+  }
+  return record;
 }
 
 Status WrittenEnd::write(const Record& record) {
@@ -143,6 +179,7 @@ Status WrittenEnd::write(const Record& record) {
   bytes += static_cast<char>(record.stopped);
   put_end(bytes, record.committed);
   put_end(bytes, record.intended);
+  bytes.append(boot_id().bytes.begin(), boot_id().bytes.end());
   bytes += view(hmac_sha256(key_, {bytes}));
   const auto place = static_cast<off_t>((count_ + 1) % 2 * place_bytes);
   const ssize_t written = ::pwrite(file_.get(), bytes.data(), bytes.size(), place);

@@ -1,7 +1,8 @@
 // Records the last write of a log's writer outside the database and authenticates it with a separate key, so that the
 // next start detects foreign events after it (docs/format.md, The written end). A record is one write into an existing
 // file, before the announced events are sent to Postgres, and is not synced. After a crash of the process the record is
-// exact; after a power failure it may be slightly outdated.
+// exact, because the kernel keeps it; after a power failure it may be slightly outdated. The kernel's boot id in the
+// record tells these cases apart.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@ class WrittenEnd {
     LogEnd committed;      // end that is certainly committed
     LogEnd intended;       // the end after the commit in flight; equal to `committed` if there was none
     bool stopped = false;  // no write followed, because the daemon shut down or detected another writer
+    bool exact = false;    // the machine has not restarted since, so that no newer record can be lost
   };
 
   // Opens `folder`, <data>/keys, and creates it and the file last_written if they are missing. Generates the key
@@ -52,7 +54,7 @@ class WrittenEnd {
   // Starts the records of the log with this id, marked as not stopped. Durable on return.
   Status begin(const Uuid& log_id, const LogEnd& committed);
   // Called only by the append thread, before the COMMIT of `intended` is sent. A write error is logged once; its
-  // consequence is that the next start adopts the tail of the log.
+  // consequence is that the next start after a kill refuses the tail of the log, or adopts it after a power failure.
   void note(const events::MerkleEdge& committed, const events::MerkleEdge& intended);
   // Marks the end of all writes. Does nothing without a `begin`, because the log was refused. Durable on return. Called
   // by the append thread, or after it has ended.
@@ -62,6 +64,7 @@ class WrittenEnd {
   WrittenEnd(std::string folder, Fd file, std::string key, bool key_is_kept)
       : folder_(std::move(folder)), file_(std::move(file)), key_(std::move(key)), key_is_kept_(key_is_kept) {}
   std::optional<Record> read();
+  std::optional<Record> record_at(std::int64_t place, std::uint64_t& count) const;
   LogEnd end_of(const events::MerkleEdge& edge);
   Status write(const Record& record);
   Status sync();

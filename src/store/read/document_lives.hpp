@@ -57,7 +57,7 @@ class DocumentLives {
   void clear();
   void add(const DocumentRow& row);
   void begin(std::int64_t next_seq);
-  void refuse(const Error& error);  // readers get this error from now on
+  void refuse(const Error& error);  // readers get this error from now on; any thread
   Update derive(const std::vector<CorpusChange>& changes, const CorpusEffects& effects) const;
   void take(Update update, std::int64_t next_seq);
   std::string digest(const Update* after = nullptr) const;

@@ -131,6 +131,8 @@ class Reader {
   Status confirm(const std::vector<events::Event>& events);
   // Holds evidence that was read here against its events. Errors: corrupt, unavailable.
   Status confirm(const std::vector<EvidenceRow>& evidence);
+  // The same for snapshots. Errors: corrupt, unavailable.
+  Status confirm(const std::vector<SnapshotRow>& snapshots);
   // Like event_at, but of the event that the log recorded. Errors: also corrupt.
   Result<std::optional<events::Event>> event_as_recorded(std::int64_t seq);
   // Checks that the table holds every event of a run from `from_run_seq` on, at least up to `next_run_seq`. Does

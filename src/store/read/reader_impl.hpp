@@ -71,6 +71,7 @@ Status hold_artifacts(Reader& reader, Reader::Impl& impl, const std::vector<Arti
 Status hold_manifests(Reader& reader, Reader::Impl& impl, const std::vector<ManifestRow>& rows);
 Status hold_claims(Reader& reader, Reader::Impl& impl, const std::vector<ClaimRow>& rows);
 Status hold_evidence(Reader& reader, Reader::Impl& impl, const std::vector<EvidenceRow>& rows);
+Status hold_snapshots(Reader& reader, Reader::Impl& impl, const std::vector<SnapshotRow>& rows);
 
 // Returns what was read once `hold` confirms it.
 template <typename Row>

@@ -63,8 +63,9 @@ Result<std::map<RunPosition, Hash>> chained_to(Reader::Impl& impl, const std::ve
 Result<std::map<std::int64_t, Error>> Reader::differing(const std::vector<Event>& events) {
   std::map<std::int64_t, Error> found;
   const Recorded::Facts* const facts = facts_of(*impl_);
-  if (facts == nullptr || events.empty()) return found;
+  if (facts == nullptr) return found;
   if (facts->lives) RETURN_IF_ERROR(facts->lives->refused());
+  if (events.empty()) return found;
   ASSIGN_OR_RETURN(const auto chains, chained_to(*impl_, events));
   for (const Event& event : events) {
     const auto previous = chains.find({event.run_no, event.run_seq - 1});
@@ -93,6 +94,8 @@ Status Reader::confirm(const std::vector<Event>& events) {
 }
 
 Status Reader::confirm(const std::vector<EvidenceRow>& evidence) { return hold_evidence(*this, *impl_, evidence); }
+
+Status Reader::confirm(const std::vector<SnapshotRow>& snapshots) { return hold_snapshots(*this, *impl_, snapshots); }
 
 Status Reader::check_run(std::int64_t run_no, std::int64_t from_run_seq, std::int64_t next_run_seq) {
   if (facts_of(*impl_) == nullptr) return success();
@@ -376,13 +379,24 @@ Status hold_chunks(Reader& reader, Reader::Impl& impl, std::vector<ChunkInDocume
 
 namespace {
 
+template <typename Row>
+std::int64_t event_seq_of(const Row& row) {
+  if constexpr (std::is_same_v<Row, SnapshotRow>)
+    return row.event_seq;  // its seq is the position of the state
+  else
+    return row.seq;
+}
+
 // Reads the events of rows and calls `fits(row, event, body)` with each. Errors: corrupt, naming the first row that
 // does not fit its event.
 template <typename Row, typename Fits>
 Status hold_rows(Reader& reader, Reader::Impl& impl, const std::vector<Row>& rows, std::string_view type, Fits fits) {
   std::vector<std::int64_t> seqs;
-  for (const Row& row : rows) seqs.push_back(row.seq);
-  if (facts_of(impl) == nullptr || seqs.empty()) return success();
+  for (const Row& row : rows) seqs.push_back(event_seq_of(row));
+  const Recorded::Facts* const facts = facts_of(impl);
+  if (facts == nullptr) return success();
+  if (facts->lives) RETURN_IF_ERROR(facts->lives->refused());  // also an empty list may lack what the log had
+  if (seqs.empty()) return success();
   ASSIGN_OR_RETURN(const auto events, guarded(impl.connection, "reading the events of rows", [&] {
                      auto found = rows_of(query(impl.connection, "events_at",
                                                 "SELECT " MUNIMENT_EVENT_COLUMNS
@@ -395,14 +409,18 @@ Status hold_rows(Reader& reader, Reader::Impl& impl, const std::vector<Row>& row
                    }));
   RETURN_IF_ERROR(reader.confirm(events));
   for (const Row& row : rows) {
-    const auto event = std::ranges::find(events, row.seq, &Event::seq);
+    const std::int64_t seq = event_seq_of(row);
+    const auto event = std::ranges::find(events, seq, &Event::seq);
     const bool is_that = event != events.end() && event->type == type;
-    if (is_that && !event->body) return Error(Errc::unavailable, fmt::format("event {} was erased. Retry.", row.seq));
+    if (is_that && !event->body) {
+      if constexpr (std::is_same_v<Row, SnapshotRow>) continue;  // the event was erased alone
+      return Error(Errc::unavailable, fmt::format("event {} was erased. Retry.", seq));
+    }
     const auto body = is_that ? json::parse(*event->body) : Result<json::Document>(Error(Errc::corrupt, "no event"));
-    if (!body || !fits(row, *event, body->root()))
+    if (!body || row.created_at.micros != event->recorded_at.micros || !fits(row, *event, body->root()))
       return Error(Errc::corrupt, fmt::format("a row of {} (seq {}) is not what its event recorded: the tables were "
                                               "changed. Run muniment-verify, and: muniment rebuild",
-                                              type, row.seq));
+                                              type, seq));
   }
   return success();
 }
@@ -413,6 +431,17 @@ bool same_json(const json::Value& value, const std::optional<std::string>& text)
   if (!text) return !value.present();
   const auto parsed = json::parse(*text);
   return parsed && value.present() && json::Tree(value).canonical() == json::Tree(parsed->root()).canonical();
+}
+
+// Compares the names of the members, and those that are strings: jsonb prints a number in another form.
+bool same_metadata(const json::Value& value, const std::string& text) {
+  const auto parsed = json::parse(text);
+  if (!parsed || parsed->root().size() != value.size()) return false;
+  for (const json::Value member : value) {
+    const json::Value there = parsed->root()[member.key()];
+    if (!there.present() || there.as_string() != member.as_string()) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -427,7 +456,7 @@ Status hold_artifacts(Reader& reader, Reader::Impl& impl, const std::vector<Arti
         return body["artifact_id"].string_or("") == row.artifact_id.text() && event.run_id == row.run_id &&
                body["hash"].string_or("") == to_hex(row.hash) && body["size_bytes"].as_int() == row.size_bytes &&
                body["path"].string_or("") == row.path && body["step_id"].string_or("") == row.step_id &&
-               body["mime_type"].string_or("") == row.mime_type;
+               body["mime_type"].string_or("") == row.mime_type && same_metadata(body["metadata"], row.metadata);
       });
 }
 
@@ -440,7 +469,8 @@ Status hold_manifests(Reader& reader, Reader::Impl& impl, const std::vector<Mani
                    [](const ManifestRow& row, const Event& event, const json::Value& body) {
                      const auto base = row.base_id ? std::optional(row.base_id->text()) : std::nullopt;
                      return body["manifest_id"].string_or("") == row.manifest_id.text() && event.run_id == row.run_id &&
-                            body["hash"].string_or("") == to_hex(row.hash) && same_text(body["base"], base);
+                            body["hash"].string_or("") == to_hex(row.hash) && same_text(body["base"], base) &&
+                            body["size_bytes"].as_int() == row.size_bytes;
                    });
 }
 
@@ -452,7 +482,8 @@ Status hold_claims(Reader& reader, Reader::Impl& impl, const std::vector<ClaimRo
   return hold_rows(reader, impl, held, "claim.recorded",
                    [](const ClaimRow& row, const Event& event, const json::Value& body) {
                      return body["claim_id"].string_or("") == row.claim_id.text() && event.run_id == row.run_id &&
-                            body["text"].string_or("") == row.text && same_json(body["pointers"], row.pointers);
+                            event.step_id == row.step_id && body["text"].string_or("") == row.text &&
+                            same_json(body["pointers"], row.pointers);
                    });
 }
 
@@ -461,15 +492,33 @@ Status hold_evidence(Reader& reader, Reader::Impl& impl, const std::vector<Evide
   for (const EvidenceRow& row : rows) {
     if (row.hash != Hash{}) held.push_back(row);
   }
-  return hold_rows(reader, impl, held, "evidence.recorded",
-                   [](const EvidenceRow& row, const Event& event, const json::Value& body) {
-                     const auto command = row.command_id ? std::optional(row.command_id->text()) : std::nullopt;
-                     return body["evidence_id"].string_or("") == row.evidence_id.text() && event.run_id == row.run_id &&
-                            event.actor == row.actor && body["type"].string_or("") == row.type &&
-                            body["hash"].string_or("") == to_hex(row.hash) && same_json(body["content"], row.content) &&
-                            same_text(body["pointer"], row.pointer) && same_text(body["task_id"], row.task_id) &&
-                            same_text(body["validator_id"], row.validator_id) && same_text(body["command_id"], command);
-                   });
+  return hold_rows(
+      reader, impl, held, "evidence.recorded", [](const EvidenceRow& row, const Event& event, const json::Value& body) {
+        const auto command = row.command_id ? std::optional(row.command_id->text()) : std::nullopt;
+        return body["evidence_id"].string_or("") == row.evidence_id.text() && event.run_id == row.run_id &&
+               event.actor == row.actor && body["type"].string_or("") == row.type &&
+               body["hash"].string_or("") == to_hex(row.hash) && same_json(body["content"], row.content) &&
+               same_text(body["pointer"], row.pointer) && same_text(body["task_id"], row.task_id) &&
+               same_text(body["validator_id"], row.validator_id) && same_text(body["command_id"], command) &&
+               same_text(body["corpus_id"], row.corpus_id) && same_text(body["index_id"], row.index_id) &&
+               same_text(body["chunk_id"], row.chunk_id) && same_text(body["span"], row.span);
+      });
+}
+
+Status hold_snapshots(Reader& reader, Reader::Impl& impl, const std::vector<SnapshotRow>& rows) {
+  std::vector<SnapshotRow> held;
+  for (const SnapshotRow& row : rows) {
+    if (row.salt) held.push_back(row);
+  }
+  return hold_rows(
+      reader, impl, held, "snapshot.taken", [](const SnapshotRow& row, const Event& event, const json::Value& body) {
+        const auto artifact = row.artifact_id ? std::optional(row.artifact_id->text()) : std::nullopt;
+        const std::string state_hash = body["state_hash"].string_or("");
+        return event.run_no == row.run_no && body["seq"].as_int() == row.seq &&
+               body["run_seq"].as_int() == row.run_seq && body["hash"].string_or("") == to_hex(row.hash) &&
+               body["size_bytes"].as_int() == row.size_bytes && body["reason"].string_or("") == row.reason &&
+               same_text(body["artifact_id"], artifact) && (state_hash.empty() || state_hash == to_hex(row.state_hash));
+      });
 }
 
 }  // namespace muniment::store

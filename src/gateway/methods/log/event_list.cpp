@@ -17,10 +17,13 @@ Error no_event(const Call& call, std::string_view which) {
                                     (call.caller.admin ? ". See: event.list" : ". See: event.list with a run_id"));
 }
 
-// Holds events against the log's tree. In a log that was refused at the start they are shown unconfirmed, for those who
-// look into it.
+// Holds events against the log's tree. The events of a refused log are listed on request only.
 Status confirm(Call& call, store::Reader& reader, const std::vector<events::Event>& events) {
-  return call.services.appender.status().refused.empty() ? reader.confirm(events) : success();
+  const Status confirmed = reader.confirm(events);
+  if (confirmed || is_transient(confirmed.error().code)) return confirmed;
+  Error error = confirmed.error();
+  if (call.caller.admin) error.message += ". To examine the events: event.list with unconfirmed";
+  return error;
 }
 
 Result<std::optional<events::Event>> event_named(Call& call) {

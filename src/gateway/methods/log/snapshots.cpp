@@ -257,6 +257,7 @@ Result<Answer> snapshot_list(Call& call) {
   }
   ASSIGN_OR_RETURN(const std::vector<store::SnapshotRow> rows,
                    found.reader->snapshots(run->view().run_no, at_most, limit));
+  RETURN_IF_ERROR(found.reader->confirm(rows));
   json::Writer out;
   out.begin_object().key("snapshots").begin_array();
   for (const store::SnapshotRow& row : rows) write_row(out, row);
