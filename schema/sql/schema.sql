@@ -2053,6 +2053,7 @@ CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
         CASE p.type
             WHEN 'retrieval.answered'::text THEN jsonb_path_query_array(((e.body -> 'cards'::text))::jsonb, '$[*]."id"'::jsonpath)
             WHEN 'context.built'::text THEN jsonb_path_query_array(((m.manifest -> 'passages'::text))::jsonb, '$[*]."pointer"'::jsonpath)
+            WHEN 'question.answered'::text THEN jsonb_path_query_array(((e.body -> 'citations'::text))::jsonb, '$[*]."pointer"'::jsonpath)
             WHEN 'artifact.read'::text THEN jsonb_build_array((e.body ->> 'pointer'::text))
             ELSE jsonb_path_query_array(((e.body -> 'pointers'::text))::jsonb, '$[*]."pointer"'::jsonpath)
         END AS pointers,
@@ -2061,19 +2062,20 @@ CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
         CASE p.type
             WHEN 'retrieval.answered'::text THEN json_array_length((e.body -> 'cards'::text))
             WHEN 'context.built'::text THEN json_array_length((m.manifest -> 'passages'::text))
+            WHEN 'question.answered'::text THEN json_array_length((e.body -> 'citations'::text))
             WHEN 'artifact.read'::text THEN 1
             ELSE ((e.body ->> 'count'::text))::integer
         END AS pointer_count
    FROM (((public.report_place p
      LEFT JOIN public.run r USING (log_no, run_no))
      JOIN public.event e USING (log_no, seq))
-     LEFT JOIN public.manifest m ON (((p.type = 'context.built'::text) AND (m.manifest_id = ((e.body ->> 'manifest_id'::text))::uuid))))
+     LEFT JOIN public.manifest m ON (((p.type = ANY (ARRAY['context.built'::text, 'question.answered'::text])) AND (m.manifest_id = ((e.body ->> 'manifest_id'::text))::uuid))))
   WHERE (
         CASE p.run_no
             WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
             ELSE report.sees(r.run_id)
-        END AND (p.type = ANY (ARRAY['artifact.read'::text, 'context.built'::text, 'pointer.rendered'::text, 'pointer.resolved'::text, 'pointer.validated'::text, 'retrieval.answered'::text])));
-COMMENT ON VIEW report.retrieval_report IS 'What was read: answers to queries, context packs, pointers checked and artifacts read, with caller and run';
+        END AND (p.type = ANY (ARRAY['artifact.read'::text, 'context.built'::text, 'pointer.rendered'::text, 'pointer.resolved'::text, 'pointer.validated'::text, 'question.answered'::text, 'retrieval.answered'::text])));
+COMMENT ON VIEW report.retrieval_report IS 'What was read: answers to queries and questions, context packs, pointers checked and artifacts read, with caller and run';
 COMMENT ON COLUMN report.retrieval_report.log_no IS 'Number of the log within this database';
 COMMENT ON COLUMN report.retrieval_report.run_id IS 'Run of the request, even if it has ended; NULL outside a run';
 COMMENT ON COLUMN report.retrieval_report.step_id IS 'Step within the run';
@@ -2084,15 +2086,15 @@ COMMENT ON COLUMN report.retrieval_report.query IS 'Question, or the first of se
 COMMENT ON COLUMN report.retrieval_report.queries IS 'Number of questions';
 COMMENT ON COLUMN report.retrieval_report.corpora IS 'Corpora searched';
 COMMENT ON COLUMN report.retrieval_report.profile IS 'Ranking profile';
-COMMENT ON COLUMN report.retrieval_report.cards IS 'Number of passages returned';
+COMMENT ON COLUMN report.retrieval_report.cards IS 'Number of passages returned; for question.answered, of passages that were read';
 COMMENT ON COLUMN report.retrieval_report.best_score IS 'Score of the first passage';
 COMMENT ON COLUMN report.retrieval_report.degraded IS 'Reasons for a degraded answer';
 COMMENT ON COLUMN report.retrieval_report.cache IS 'hit, miss or off';
 COMMENT ON COLUMN report.retrieval_report.watermark IS 'seq up to which documents were indexed';
 COMMENT ON COLUMN report.retrieval_report.duration_us IS 'Duration in microseconds';
-COMMENT ON COLUMN report.retrieval_report.type IS 'Type of the event: retrieval.answered, context.built, pointer.validated, pointer.rendered, pointer.resolved or artifact.read';
+COMMENT ON COLUMN report.retrieval_report.type IS 'Type of the event: retrieval.answered, question.answered, context.built, pointer.validated, pointer.rendered, pointer.resolved or artifact.read';
 COMMENT ON COLUMN report.retrieval_report.branch IS 'Parallel branch of the run that asked';
-COMMENT ON COLUMN report.retrieval_report.pointers IS 'Pointers to what was read, in order, as far as the event names them; NULL once redacted';
+COMMENT ON COLUMN report.retrieval_report.pointers IS 'Pointers to what was read, in order, as far as the event names them; for question.answered, to what is cited; NULL once redacted';
 COMMENT ON COLUMN report.retrieval_report.bad IS 'Number of failed pointers by reason';
 COMMENT ON COLUMN report.retrieval_report.artifact IS 'Pointer to the artifact that was read';
 COMMENT ON COLUMN report.retrieval_report.pointer_count IS 'Number of pointers to what was read';

@@ -205,6 +205,7 @@ inline constexpr std::size_t chunk_bytes_max = 4'000;
 inline constexpr std::size_t chunk_tolerated_bytes_max = 2'500;
 inline constexpr std::size_t chunk_tiny_bytes_max = 400;  // a smaller chunk is merged with its neighbour
 inline constexpr std::size_t chunk_heading_bytes_max = 300;
+inline constexpr std::size_t sentence_bytes_max = 800;  // a longer sentence is cut for citations
 inline constexpr std::size_t heading_bytes_max = 120;
 inline constexpr std::size_t language_sample_bytes_max = 8 * 1024;
 inline constexpr std::size_t encoding_sample_bytes_max = 64 * 1024;
@@ -264,6 +265,14 @@ inline constexpr std::size_t pack_pointer_bytes_max = 12 * 1024;  // size of all
 inline constexpr std::size_t pack_cards_default = 64;             // candidates for each query
 inline constexpr std::size_t pack_candidates_max = 200;           // candidates for all queries together
 inline constexpr std::size_t pack_logged_query_bytes_max = 300;
+
+// Answers (docs/retrieval.md, "Answers").
+inline constexpr std::size_t ask_question_bytes_max = 8 * 1024;
+inline constexpr std::size_t ask_passages_default = 5;  // settings.k
+inline constexpr std::size_t ask_passages_max = 64;     // pack_passages_max
+inline constexpr std::size_t ask_candidates_min = 10;   // from which the confidence is computed
+inline constexpr std::size_t ask_files_max = 64;        // context.files
+inline constexpr std::size_t answer_sentences_max = 3;  // of an extractive answer
 
 // The vector shard (docs/retrieval.md).
 inline constexpr std::size_t vector_dimensions_max = 4'096;

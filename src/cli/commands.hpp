@@ -27,6 +27,7 @@ void add_evidence_file_commands(CLI::App& app, CLI::App& evidence, Session& sess
 void add_attestation_commands(CLI::App& app, Session& session);  // attestation …
 void add_bead_commands(CLI::App& app, Session& session);         // bead …
 void add_ingest_command(CLI::App& app, Session& session);        // ingest
+void add_ask_command(CLI::App& app, Session& session);           // ask
 void add_query_command(CLI::App& app, Session& session);         // query
 void add_corpus_commands(CLI::App& app, Session& session);       // corpus …, document …, source …, feedback
 void add_context_command(CLI::App& app, Session& session);       // context

@@ -60,6 +60,7 @@ constexpr Family families[] = {
     {"ingest", add_ingest_command},
     {"query", add_query_command},
     {"corpus document source feedback", add_corpus_commands},
+    {"ask", add_ask_command},
     {"context", add_context_command},
     in_program(operators, "audit", "Sign, prove, verify, export and erase"),
     in_program(adapters, "import", "Import traces of other systems as runs"),

@@ -53,6 +53,7 @@ enum class Type : std::uint8_t {
   pointer_retried,
   pointer_unresolved,
   pointer_validated,
+  question_answered,
   retrieval_answered,
   run_annotated,
   run_ended,

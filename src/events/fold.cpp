@@ -297,7 +297,7 @@ bool reads_body(Type type) {
     case Type::pointer_resolved:
     case Type::pointer_validated:
     case Type::pointer_retried:
-    case Type::pointer_unresolved:
+    case Type::pointer_unresolved: case Type::question_answered:
     case Type::retrieval_answered:
     case Type::sandbox_refused: case Type::snapshot_taken:
     case Type::source_revoked:
@@ -363,7 +363,7 @@ void apply_rule(RunState& state, Type type, const Event& event, const Value& bod
     case Type::file_read: case Type::key_rotated: case Type::log_archived: case Type::log_exported: case Type::log_restored:
     case Type::log_resumed: case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
     case Type::artifact_read: case Type::pointer_rendered: case Type::pointer_resolved: case Type::pointer_validated:
-    case Type::pointer_retried: case Type::pointer_unresolved: case Type::retrieval_answered:
+    case Type::pointer_retried: case Type::pointer_unresolved: case Type::question_answered: case Type::retrieval_answered:
     case Type::sandbox_refused: case Type::snapshot_taken: case Type::source_revoked: case Type::task_validated: case Type::violation_detected:
     case Type::foreign:
       return;

@@ -21,6 +21,7 @@ constexpr MethodInfo table[] = {
      .order = Order::in_turn,
      .open_body = artifact_put_body},
     {.name = "artifact.stat", .function = artifact_stat},
+    {.name = "ask", .function = ask, .writes = true},
     {.name = "audit.archive", .function = audit_archive, .writes = true},
     {.name = "audit.checkpoint", .function = audit_checkpoint, .runs = Runs::loop_first},
     {.name = "audit.key", .function = audit_key, .writes = true},

@@ -34,10 +34,11 @@ EXPECTED: dict[str, str] = {
         "audit.archive", "audit.checkpoint", "audit.key", "audit.verified", "bundle.close", "bundle.nodes", "command.executor", "event.unsubscribe", "server.health",
         "server.metrics", "server.rebuild", "server.status",
         "corpus.ingest", "document.retract", "feedback.record", "source.revoke")},
-    **{method: CARRIED for method in ("context.build", "corpus.list", "document.diff", "document.get", "document.history", "document.list", "evidence.retrieve")},
+    **{method: CARRIED for method in ("ask", "context.build", "corpus.list", "document.diff", "document.get", "document.history", "document.list", "evidence.retrieve")},
 }
 # Requests that replace or extend those of METHODS: reads that a closed log must answer.
 ASK: dict[str, Callable[[Things], list[Json]]] = {
+    "ask": lambda t: [{"id": test_existence.QUESTION, "query": "harbour", "corpus": t.corpus}],
     "context.build": lambda t: [{"query": "harbour", "corpus": t.corpus}, {"query": "harbour", "filters": {"sources": [t.source]}}],
     "corpus.list": lambda t: [{}],
     "document.get": lambda t: [{"corpus": t.corpus, "document": t.document}, {"corpus": t.corpus, "document": t.document, "revision": t.revision}],
@@ -73,7 +74,7 @@ WRITE: dict[str, Callable[[Things, Things], list[Json]]] = {
 # Members that differ between two equal requests.
 PASSING = {"hash", "size", "root", "hashes", "proof", "uptime_s", "watermark", "duration_us", "cache", "plan_hash", "behind"}
 # Members of a carried-over document that differ in each log.
-OWN_PLACE = {"score", "scores", "score_components", "confidence", "signals", "lanes", "n", "seq", "artifact_id", "start_byte", "recorded_at", "manifest_id", "first_seq", "last_seq", "path"}
+OWN_PLACE = {"score", "scores", "score_components", "confidence", "signals", "lanes", "n", "seq", "artifact_id", "start_byte", "recorded_at", "manifest_id", "logs_ref", "first_seq", "last_seq", "path"}
 
 
 @unittest.skipUnless(os.geteuid() == 0, "two other users connect: only root can be them")

@@ -16,7 +16,7 @@ from support import ROOT, DaemonCase, main, wait_until
 DOCUMENT = ROOT / "docs" / "protocol.md"
 FOLLOWERS = {"document", "pointer", "publisher", "report", "run", "search", "snapshot"}
 CHANGING = re.compile(r"^((sha256:)?[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|/.*|postgresql://.*"
-                      r"|artifact://r1/[0-9a-f-]+|runs/.*|uid:\d+|\d+\.\d+\.\d+|muniment\.local/\S+|muniment-executor-[0-9a-f]+)$")
+                      r"|artifact://r1/[0-9a-f-]+|manifest://[0-9a-f-]+|runs/.*|uid:\d+|\d+\.\d+\.\d+|muniment\.local/\S+|muniment-executor-[0-9a-f]+)$")
 
 
 class Protocol(DaemonCase):

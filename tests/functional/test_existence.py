@@ -15,10 +15,11 @@ from support import ROOT, DaemonCase, Raw, main, wait_until
 
 OWNER, STRANGER, NEWCOMER = 4101, 4102, 4103
 SEQ_OF_NOBODY = 999_000
+QUESTION = "01999999-0000-7000-8000-0000000000aa"
 
 Json = dict[str, Any]
 # Members that differ between any two requests: positions and times in the log, and hashes of the request.
-PASSING = {"seq", "run_seq", "receipt", "recorded_at", "created_at", "hash", "salt", "plan_hash", "watermark", "cache", "manifest_id",
+PASSING = {"seq", "run_seq", "receipt", "recorded_at", "created_at", "hash", "salt", "plan_hash", "watermark", "cache", "manifest_id", "logs_ref",
            "event_ids", "text_hash", "body_hash", "run_hash", "leaf_hash",
            "duration_us"}
 
@@ -85,6 +86,9 @@ METHODS: dict[str, Union[str, Requests]] = {
     "artifact.list": of_run(),
     "artifact.put": lambda t, own: [*of_run(text="x")(t, own), {"run_id": t.run, "body_bytes": 0, "upload_id": "u", "offset": 0}],
     "artifact.stat": lambda t, own: [{"artifact_id": t.artifact}, {"artifact_id": t.kept}],
+    "ask": lambda t, own: [{"id": QUESTION, **params} for params in (
+        *of_run(query="harbour")(t, own), {"query": "harbour", "corpus": t.corpus, "run_id": own.run}, *asked(t),
+        {"query": "harbour", "context": {"files": [t.document]}}, {"query": "harbour", "context": {"files": [t.source]}})],
     "audit.archive": NOTHING,
     "audit.checkpoint": NOTHING,
     "audit.key": NOTHING,

@@ -420,6 +420,13 @@ def context(me: Pen) -> Program:
                                                "budget_tokens": 500}, tokens=[token], run_id=run_id, may=frozenset({"run_halted", "not_found"})))]
 
 
+def ask(me: Pen) -> Program:
+    known, run_id, token = me.world.pick("document", me.random), me.run(), me.token()
+    if known is not None:
+        yield [(0, Operation("ask", {"query": known["word"], "corpus": known["corpus"], "run_id": run_id, "branch": token}, tokens=[token], run_id=run_id,
+                             may=frozenset({"run_halted", "not_found"})))]
+
+
 def redact(me: Pen) -> Program:
     """Erases an event, an artifact or a run; sometimes as a dry run."""
     kind, token = me.random.choice(("event", "entry", "entry", "artifact", "manifest", "erasable run")), me.token()
@@ -463,6 +470,7 @@ WRITES: dict[str, tuple[Callable[[Pen], Program], ...]] = {
     "artifact.put": (put, put_twins, put_pieces),
     "audit.key": (rotate,),
     "audit.redact": (redact, redact_while_rebuilt),
+    "ask": (ask,),
     "audit.verified": (verified,),
     "claim.decide": (about_claim,),
     "claim.record": (ledger, ledger_one_key),

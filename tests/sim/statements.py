@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from model import Attempt, Json, Operation
-from statements_documents import context_built, corpus_list, document_diff, document_get, document_history, document_list, retrieved
+from statements_documents import context_built, corpus_list, document_diff, document_get, document_history, document_list, question_answered, retrieved
 from statements_proofs import bundle_closed, bundle_nodes, bundle_read, metrics, proven, rendered, snapshot_list
 from statements_uses import USES, one_reading, with_trace
 
@@ -357,6 +357,7 @@ def completed(judge: Judge, operation: Operation, attempt: Attempt, least: int, 
 
 STATEMENTS: dict[str, Callable[..., Wrong]] = {
     "artifact.get": artifact_get, "artifact.list": rows("artifact.stored", "artifacts"), "artifact.put": put, "artifact.stat": artifact_stat,
+    "ask": question_answered,
     "audit.checkpoint": checkpoint, "audit.prove": proven, "audit.redact": redacted, "audit.verified": written, "bundle.close": bundle_closed,
     "bundle.nodes": bundle_nodes, "bundle.read": bundle_read, "claim.list": rows("claim.recorded", "claims"), "claim.decide": written, "claim.record": written,
     "command.end": written, "command.start": written, "context.build": context_built, "corpus.list": corpus_list, "document.diff": document_diff,

@@ -137,15 +137,29 @@ def corpus_list(judge: Judge, operation: Operation, attempt: Attempt, least: int
             return
 
 
+def recorded_pack(judge: Judge, operation: Operation, attempt: Attempt, event_type: str, manifest_id: str) -> Wrong:
+    """Checks that the reply names the event of its pack, and the event the manifest."""
+    seq = attempt.result.get("seq")
+    event = judge.log.events.get(seq) if seq is not None else None
+    if seq is not None and (event is None or event.type != event_type or event.run_id != operation.run_id):
+        yield "acked_but_missing", f"it is recorded at seq {seq}, which is {event}"
+    elif event is not None and event.body is not None and event.parsed.get("manifest_id") != manifest_id:
+        yield "other_event", f"{event} has the manifest {event.parsed.get('manifest_id')}"
+
+
+def question_answered(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
+    """Checks that an answer is recorded, and that it cites documents that existed."""
+    yield from recorded_pack(judge, operation, attempt, "question.answered", attempt.result["logs_ref"].removeprefix("manifest://"))
+    for item in attempt.result["provenance"]["local"]:
+        of_it = revisions(judge, operation.params["corpus"], item["document"])
+        if not any(one.seq < most for one in of_it) and not any(one.type == "document.revised" and one.body is None for one in judge.log.documents):
+            yield "other_event", f"the log has no revision of {item['document']}"
+
+
 def context_built(judge: Judge, operation: Operation, attempt: Attempt, least: int, most: int) -> Wrong:
     """Checks that a pack is recorded, and that its passages belong to revisions that existed and were not withdrawn."""
     answer = attempt.result
-    seq = answer.get("seq")
-    event = judge.log.events.get(seq) if seq is not None else None
-    if seq is not None and (event is None or event.type != "context.built" or event.run_id != operation.run_id):
-        yield "acked_but_missing", f"it is recorded at seq {seq}, which is {event}"
-    elif event is not None and event.body is not None and event.parsed.get("manifest_id") != answer["manifest_id"]:
-        yield "other_event", f"{event} has the manifest {event.parsed.get('manifest_id')}"
+    yield from recorded_pack(judge, operation, attempt, "context.built", answer["manifest_id"])
     for passage in answer["pack"]["passages"]:
         of_it = [one for one in revisions(judge, operation.params["corpus"], passage.get("document")) if one.parsed.get("revision") == passage["revision"]]
         erased = any(one.type == "document.revised" and one.body is None for one in judge.log.documents)

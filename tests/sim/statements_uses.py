@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Wrong = Iterator[tuple[str, str]]
 
 # The event type that a use adds to its run.
-USES = {"artifact.get": "artifact.read", "context.build": "context.built", "evidence.retrieve": "retrieval.answered", "pointer.render": "pointer.rendered",
+USES = {"artifact.get": "artifact.read", "ask": "question.answered", "context.build": "context.built", "evidence.retrieve": "retrieval.answered", "pointer.render": "pointer.rendered",
         "pointer.resolve": "pointer.resolved", "pointer.validate": "pointer.validated"}
 
 

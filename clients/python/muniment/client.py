@@ -250,6 +250,14 @@ class Client:
         given: Json = {"query": question, "budget_tokens": budget, "corpus": corpus}
         return self.again(lambda: self.call("context.build", **{name: value for name, value in given.items() if value is not None}, **more))
 
+    def ask(self, question: str, *, k: Optional[int] = None, corpus: Optional[str] = None, **more: Any) -> Json:
+        """Answers a question with sentences of the documents: `answer`, `provenance["local"]` (pointer, span and sentence of each
+        citation), `confidence["local"]` (the probability that the passages hold the answer), and `reason` if the evidence has no answer.
+        `k`: number of passages (default 5). `more`, as in the method ask: id, context, run_id, asof. Each call is recorded.
+        Raises MunimentError."""
+        given: Json = {"query": question, "corpus": corpus, "settings": None if k is None else {"k": k}}
+        return self.again(lambda: self.call("ask", **{name: value for name, value in given.items() if value is not None}, **more))
+
     def rehydrate(self, run_id: str, **more: Any) -> Json:
         """Returns the state of a run (`more`: asof, path, messages). A large state is fetched from its artifact."""
         result = self.call("run.rehydrate", run_id=run_id, **more)

@@ -189,6 +189,11 @@ Description asked_line(const json::Value& body, std::string_view verb, std::int6
   return {"", Tone::plain, std::move(head), std::move(tail), Weight::normal};
 }
 
+Description question_line(const json::Value& body) {
+  const Description asked = asked_line(body, "asked", static_cast<std::int64_t>(body["citations"].size()));
+  return {"", asked.tone, asked.head, joined({field(body, "answer"), field(body, "drafter")}), Weight::normal};
+}
+
 Description started_line(const json::Value& body) {
   const std::string continues = field(body, "continues");
   return {"", Tone::plain, "run started",
@@ -233,6 +238,7 @@ constexpr std::pair<events::Type, Describe> rows[] = {
     {events::Type::pointer_resolved, [](const json::Value& b) { return looked_line("resolved", b); }},
     {events::Type::pointer_unresolved, unresolved_line},
     {events::Type::pointer_validated, [](const json::Value& b) { return looked_line("validated", b); }},
+    {events::Type::question_answered, question_line},
     {events::Type::retrieval_answered,
      [](const json::Value& b) { return asked_line(b, "searched", static_cast<std::int64_t>(b["cards"].size())); }},
     {events::Type::run_ended, ended_line},

@@ -23,6 +23,9 @@ Result<Answer> pointer_resolve(Call& call);
 Result<Answer> pointer_validate(Call& call);
 Result<Answer> pointer_render(Call& call);
 
+// ask.cpp
+Result<Answer> ask(Call& call);
+
 // context.cpp
 Result<Answer> context_build(Call& call);
 

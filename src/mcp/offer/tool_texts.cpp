@@ -109,6 +109,13 @@ std::string say_resolved(const json::Value& result) {
   return text + say_halted(result["halted"]);
 }
 
+std::string say_answer(const json::Value& result) {
+  std::string text = text_of(result["answer"]);
+  for (const json::Value item : result["provenance"]["local"])
+    text += fmt::format("\n[{}] [ref:{}]", number_of(item["n"]), text_of(item["pointer"]));
+  return text + fmt::format("\nConfidence {:.2f}", result["confidence"]["local"].as_double().value_or(0));
+}
+
 std::string say_context(const json::Value& result) { return text_of(result["text"]); }
 
 std::string say_remembered(const json::Value& result) {

@@ -10,6 +10,7 @@ namespace muniment::mcp {
 std::string say_cards(const json::Value& result);
 std::string say_rendered(const json::Value& result);
 std::string say_resolved(const json::Value& result);
+std::string say_answer(const json::Value& result);
 std::string say_context(const json::Value& result);
 std::string say_remembered(const json::Value& result);
 std::string say_started(const json::Value& result);

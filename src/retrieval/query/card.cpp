@@ -66,6 +66,7 @@ Card make_card(const store::ChunkInDocument& item, std::string text, const Candi
   card.confidence = std::clamp(candidate.confidence, 0.0, 1.0);
   card.scores = candidate.lanes;
   card.text = std::move(text);
+  card.language = item.document.language;
   return card;
 }
 

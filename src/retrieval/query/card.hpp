@@ -41,6 +41,7 @@ struct Card {
   std::string passage_id;  // the pointer to the text itself, if `id` is an event of one passage; otherwise `id`
   evidence::EvidenceSource source;  // the kind and hash of `id` as evidence
   std::string text;                 // the passage, for packs; not part of an answer
+  std::string language;             // ISO 639-1 or "none"
   bool after_question = false;      // it is in the answer because it follows a question
 };
 

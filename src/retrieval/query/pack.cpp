@@ -120,7 +120,8 @@ class Packer {
     if (const auto same = texts_.find(words); same != texts_.end())
       return leave_out(i, WhyLeftOut::same_text, same->second);
     const std::size_t pointers = pointer_bytes_ + passage.pointer.size();
-    if (out_.passages.size() == limits::pack_passages_max || pointers > limits::pack_pointer_bytes_max)
+    if (out_.passages.size() >= std::min(budget_.passages, limits::pack_passages_max) ||
+        pointers > limits::pack_pointer_bytes_max)
       return leave_out(i, WhyLeftOut::full);
     const std::size_t number = out_.passages.size() + 1;
     const std::string line = line_of(number, passage);

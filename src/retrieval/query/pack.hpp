@@ -9,9 +9,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/crypto/sha256.hpp"
+#include "base/limits.hpp"
 
 namespace muniment::retrieval {
 
@@ -24,15 +26,17 @@ struct Passage {
   std::string title;
   std::vector<std::string> anchors;
   std::string trust;
-  std::string origin;  // origin of a run's event; empty: a document
+  std::string origin;    // origin of a run's event; empty: a document
+  std::string language;  // ISO 639-1 or "none"
   std::string text;
   std::int64_t start = 0;  // its span in the document's text
   std::int64_t end = 0;
   std::optional<std::string> source_url;
   double score = 0;
-  std::vector<std::size_t> queries;  // queries that found it
-  std::size_t rank = 0;              // its best rank in them, from 1
-  bool after_question = false;       // it is a candidate because it follows a question
+  std::vector<std::pair<std::string, double>> lanes;  // raw score of each lane that found it
+  std::vector<std::size_t> queries;                   // queries that found it
+  std::size_t rank = 0;                               // its best rank in them, from 1
+  bool after_question = false;                        // it is a candidate because it follows a question
 };
 
 // Merges the lists of several queries: all first ranks in the order of the queries, then all second ones. A passage
@@ -42,10 +46,11 @@ std::vector<Passage> merged_by_rank(std::vector<std::vector<Passage>> lists);
 enum class BudgetUnit : std::uint8_t { tokens, bytes };
 std::string_view name_of(BudgetUnit unit);
 
-// Limits the preface and the lines together.
+// Limits the preface and the lines together, and the number of passages.
 struct Budget {
   BudgetUnit unit = BudgetUnit::tokens;
   std::size_t amount = 0;
+  std::size_t passages = limits::pack_passages_max;
 };
 
 // An upper bound of the tokens of a text for any byte-pair tokenizer: per word (camelCase is two), one for each four
@@ -63,7 +68,7 @@ enum class WhyLeftOut : std::uint8_t {
   over_budget,  // it exceeds the rest of the budget
   same_text,    // a passage in the pack has the same text, apart from white space
   overlap,      // the pack has part of its bytes
-  full,         // the manifest cannot record more passages, or longer pointers
+  full,         // the budget or the manifest has no room for more passages, or for longer pointers
 };
 std::string_view name_of(WhyLeftOut why);
 

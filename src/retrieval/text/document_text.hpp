@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "retrieval/text/unicode.hpp"
 
 namespace muniment::retrieval {
 
@@ -55,6 +56,11 @@ std::string index_text_of(Format format, std::string_view chunk);
 // poppler uses). Call it before entering a sandbox: afterwards read_document opens no file
 // except poppler's tables of fonts.
 void load_readers();
+
+// Returns the sentences of a text in order, without white space around them. A line ends a sentence too, unless it is a
+// wrapped one. A sentence longer than limits::sentence_bytes_max is cut at its best breaks, so that a script without
+// sentence marks has pieces too.
+std::vector<Span> sentences_of(std::string_view text);
 
 // Returns the first sentences of a chunk, at most `bytes_max` bytes, cut between graphemes, with white space collapsed.
 std::string summary_of(std::string_view text, std::size_t bytes_max);

@@ -21,6 +21,23 @@ enum Rank : int {
   after_blank_line
 };
 
+// A quotation mark or bracket that belongs to the sentence before it.
+bool is_closer(char32_t c) {
+  switch (c) {
+    case '"':
+    case '\'':
+    case ')':
+    case ']':
+    case U'”':
+    case U'’':
+    case U'»':
+    case U'」':
+    case U'』':
+    case U'）': return true;
+    default: return false;
+  }
+}
+
 // The punctuation mark that ends a sentence directly before `at`, ignoring closing quotes and brackets.
 bool ends_sentence(std::string_view text, std::size_t from, std::size_t at) {
   for (int closers = 0; at > from && closers < 4; ++closers) {
@@ -40,17 +57,9 @@ bool ends_sentence(std::string_view text, std::size_t from, std::size_t at) {
       case U'॥':
       case U'။':
       case U'។': return true;
-      case '"':
-      case '\'':
-      case ')':
-      case ']':
-      case U'”':
-      case U'’':
-      case U'»':
-      case U'」':
-      case U'』':
-      case U'）': at -= c.size; break;
-      default: return false;
+      default:
+        if (!is_closer(c.value)) return false;
+        at -= c.size;
     }
   }
   return false;
@@ -157,7 +166,46 @@ std::size_t piece_end(std::string_view text, std::size_t from, std::size_t ideal
   return best_rank != no_break ? best : forced_end(text, from, wanted, last, escape);
 }
 
+// A line that the text continues on the next one: it is long, and the next begins with a letter.
+bool is_wrapped(std::string_view text, std::size_t from, std::size_t at) {
+  constexpr std::size_t wrapped_bytes_min = 50;
+  const std::size_t feed = text.rfind('\n', at - 1);
+  if (feed == std::string_view::npos || feed <= from) return false;
+  const std::size_t before = text.rfind('\n', feed - 1);
+  const std::size_t line = before == std::string_view::npos || before < from ? from : before + 1;
+  return feed - line >= wrapped_bytes_min && is_letter_or_digit(decode_utf8(text, at).value) &&
+         !(text[at] >= '0' && text[at] <= '9');
+}
+
+// Returns whether a sentence that begins at `from` ends before `at`.
+bool is_sentence_end(const Ranker& ranker, std::string_view text, std::size_t from, std::size_t at) {
+  const Rank rank = ranker.at(at);
+  if (rank < after_sentence || (!is_ascii_blank(text[at - 1]) && is_closer(decode_utf8(text, at).value))) return false;
+  return rank != after_line || !is_wrapped(text, from, at);
+}
+
 }  // namespace
+
+std::vector<Span> sentences_of(std::string_view text) {
+  const Ranker ranker(text, 0, Cut::prose);
+  std::vector<Span> found;
+  std::size_t from = 0;
+  for (std::size_t at = 1; at <= text.size(); ++at) {
+    const bool last = at == text.size();
+    if (!last && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) continue;
+    if (!last && !is_sentence_end(ranker, text, from, at)) continue;
+    for (Span rest = trimmed(text, {from, at}); !rest.empty(); rest = trimmed(text, rest)) {
+      const std::size_t count = (rest.size() + limits::sentence_bytes_max - 1) / limits::sentence_bytes_max;
+      const std::size_t ideal = rest.size() / count;
+      const std::size_t end =
+          count == 1 ? rest.end : piece_end(text, rest.start, ideal, rest.start + ideal * 14 / 10, Cut::prose);
+      found.push_back(trimmed(text, {rest.start, std::min(end, rest.end)}));
+      rest.start = std::min(end, rest.end);
+    }
+    from = at;
+  }
+  return found;
+}
 
 std::vector<Span> split(std::string_view text, Span span, Cut cut) {
   constexpr std::size_t enough = limits::chunk_bytes_target * 14 / 10;

@@ -21,32 +21,6 @@
 namespace muniment::gateway::methods {
 namespace {
 
-constexpr std::size_t manifest_entry_bytes_max = 200;  // size of an entry without its pointer
-
-// The questions, the candidates and the pack.
-struct Building {
-  std::vector<retrieval::Question> questions;
-  std::vector<retrieval::Passage> candidates;
-  std::vector<std::string> degraded;
-  std::vector<std::string> unverified;
-  std::string reason;  // reason for no candidates, from the first query
-  std::int64_t count = 0;
-  std::string profile;
-  std::string plan_hash;  // plan hash of the last query
-  std::int64_t watermark = 0;
-  std::optional<std::int64_t> as_of;
-  retrieval::Budget budget;
-  retrieval::Pack pack;
-};
-
-Result<std::shared_ptr<store::Run>> run_of(Call& call) {
-  const auto run_id = call.params["run_id"].as_string();
-  if (!run_id) return call.services.runs.find(log_run_id);
-  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, find_run(call, *run_id));
-  RETURN_IF_ERROR(check_open(*run));
-  return run;
-}
-
 Result<retrieval::Budget> budget_of(const json::Value& params) {
   const auto tokens = params["budget_tokens"].as_int();
   const auto bytes = params["budget_bytes"].as_int();
@@ -82,114 +56,6 @@ Result<std::vector<retrieval::Question>> questions_of(Call& call) {
   return questions;
 }
 
-retrieval::Passage passage_of(retrieval::Card card) {
-  retrieval::Passage passage;
-  passage.pointer = std::move(card.passage_id);
-  passage.corpus = std::move(card.corpus);
-  passage.document = std::move(card.document);
-  passage.revision = std::move(card.revision);
-  passage.title = std::move(card.title);
-  passage.anchors = std::move(card.anchors);
-  passage.trust = std::move(card.trust);
-  passage.origin = std::move(card.origin);
-  passage.text = std::move(card.text);
-  passage.start = card.start;
-  passage.end = card.end;
-  passage.source_url = std::move(card.source_url);
-  passage.score = card.score;
-  passage.after_question = card.after_question;
-  return passage;
-}
-
-// Runs every query and fills in all members except the pack.
-Status find_candidates(Call& call, Building& building) {
-  const retrieval::Retriever& retriever = call.services.retrieval.retriever();
-  ASSIGN_OR_RETURN(const retrieval::Scope scope, scope_of(call));
-  std::vector<std::vector<retrieval::Passage>> lists;
-  for (const retrieval::Question& question : building.questions) {
-    ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan,
-                     retriever.plan(question, scope, *call.reader, call.services.tail, call.deadline));
-    ASSIGN_OR_RETURN(retrieval::Answer answer, retriever.answer(plan, *call.reader, call.deadline));
-    auto& list = lists.emplace_back();
-    for (retrieval::Card& card : answer.cards) list.push_back(passage_of(std::move(card)));
-    for (std::string& words : answer.degraded) {
-      if (std::ranges::find(building.degraded, words) == building.degraded.end())
-        building.degraded.push_back(std::move(words));
-    }
-    building.unverified.insert(building.unverified.end(), answer.unverified.begin(), answer.unverified.end());
-    if (building.reason.empty()) std::tie(building.reason, building.count) = std::pair(answer.reason, answer.count);
-    building.profile = std::move(answer.profile);
-    building.plan_hash = std::move(answer.plan_hash);
-    building.watermark = answer.watermark;
-    building.as_of = answer.as_of;
-  }
-  building.candidates = retrieval::merged_by_rank(std::move(lists));
-  if (building.candidates.size() > limits::pack_candidates_max) building.candidates.resize(limits::pack_candidates_max);
-  return success();
-}
-
-void write_left_out(json::Writer& out, const Building& building, const retrieval::LeftOut& item) {
-  const retrieval::Passage& passage = building.candidates[item.candidate];
-  out.begin_object()
-      .member("id", passage.pointer)
-      .member("rank", passage.rank)
-      .member("why", name_of(item.why))
-      .member("bytes", passage.text.size());
-  if (item.instead > 0) out.member("instead", item.instead);
-  out.end_object();
-}
-
-void write_budget(json::Writer& out, const Building& building) {
-  out.member("unit", name_of(building.budget.unit))
-      .member("budget", building.budget.amount)
-      .member("used", building.pack.used);
-}
-
-void write_questions(json::Writer& out, const Building& building) {
-  out.key("queries").begin_array();
-  for (const retrieval::Question& question : building.questions) {
-    out.begin_object().member("query", preview(question.text, limits::pack_logged_query_bytes_max));
-    if (!question.corpora.empty()) out.member("corpus", question.corpora.front());
-    out.end_object();
-  }
-  out.end_array();
-}
-
-// Lists the excluded passages as far as they fit.
-std::string manifest_text(const Building& building) {
-  json::Writer out;
-  out.begin_object().member("kind", "context_pack");
-  write_questions(out, building);
-  out.member("profile", building.profile)
-      .member("plan_hash", building.plan_hash)
-      .member("watermark", building.watermark);
-  if (building.as_of) out.member("asof", *building.as_of);
-  write_budget(out, building);
-  out.member("text_hash", to_hex(sha256(building.pack.text))).key("passages").begin_array();
-  for (const retrieval::Packed& packed : building.pack.passages) {
-    const retrieval::Passage& passage = building.candidates[packed.candidate];
-    out.begin_object()
-        .member("n", packed.number)
-        .member("pointer", passage.pointer)
-        .member("hash", to_hex(packed.hash))
-        .member("trust", passage.trust);
-    out.member("rank", passage.rank).key("queries").begin_array();
-    for (const std::size_t query : passage.queries) out.number(static_cast<std::int64_t>(query));
-    out.end_array().member("score", passage.score).member("bytes", passage.text.size()).member("cost", packed.cost);
-    if (passage.after_question) out.member("after_question", 1);
-    out.end_object();
-  }
-  out.end_array().member("left_out_count", building.pack.left_out.size()).key("left_out").begin_array();
-  for (const retrieval::LeftOut& item : building.pack.left_out) {
-    if (out.text().size() + building.candidates[item.candidate].pointer.size() + manifest_entry_bytes_max >
-        limits::manifest_bytes_max)
-      break;
-    write_left_out(out, building, item);
-  }
-  out.end_array();
-  return std::move(out.end_object()).text();
-}
-
 void write_passage(json::Writer& out, const retrieval::Passage& passage, std::size_t number) {
   out.begin_object()
       .member("n", number)
@@ -206,7 +72,7 @@ void write_passage(json::Writer& out, const retrieval::Passage& passage, std::si
 }
 
 // Writes the reply except for its last members, which the commit supplies.
-json::Writer reply_begun(const Building& building) {
+json::Writer reply_begun(const PackBuilding& building) {
   json::Writer out;
   out.begin_object().key("pack").begin_object().key("passages").begin_array();
   for (const retrieval::Packed& packed : building.pack.passages)
@@ -235,7 +101,7 @@ json::Writer reply_begun(const Building& building) {
   return out;
 }
 
-std::string built_body(const Building& building, const Uuid& manifest_id, const std::string& branch,
+std::string built_body(const PackBuilding& building, const Uuid& manifest_id, const std::string& branch,
                        std::int64_t duration_us) {
   json::Writer out;
   out.begin_object().member("manifest_id", manifest_id.text());
@@ -252,8 +118,8 @@ std::string built_body(const Building& building, const Uuid& manifest_id, const 
 Result<Answer> context_build(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   const Monotonic began = call.services.clock.monotonic();
-  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, run_of(call));
-  Building building;
+  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, run_of_pack(call));
+  PackBuilding building;
   ASSIGN_OR_RETURN(building.budget, budget_of(call.params));
   ASSIGN_OR_RETURN(building.questions, questions_of(call));
   RETURN_IF_ERROR(wait_for_min_seq(call));
@@ -267,20 +133,15 @@ Result<Answer> context_build(Call& call) {
   }
   building.pack = retrieval::make_pack(building.candidates, building.budget);
 
+  json::Writer manifest;
+  manifest.begin_object().member("kind", "context_pack");
+  write_selection(manifest, building);
   const store::ManifestRow row =
-      make_manifest(make_uuid_v7(call.services.clock.now()), run->run_id, manifest_text(building));
+      make_manifest(make_uuid_v7(call.services.clock.now()), run->run_id, std::move(manifest.end_object()).text());
   const std::int64_t duration_us = call.services.clock.micros_since(began);
-  const std::string step_id = call.params["step_id"].string_or("");
-  PendingAppend append;
-  append.request.actor = call.caller.actor;
-  append.request.events.push_back(
-      {run, make_event(call, *run, "manifest.recorded", manifest_recorded_body(row), step_id), false});
-  append.request.events.push_back(
-      {run,
-       make_event(call, *run, "context.built",
-                  built_body(building, row.manifest_id, call.params["branch"].string_or(""), duration_us), step_id),
-       false});
-  append.request.rows.push_back({0, row});
+  PendingAppend append =
+      record_pack(call, run, row, "context.built",
+                  built_body(building, row.manifest_id, call.params["branch"].string_or(""), duration_us));
   log_outcome(outcome, append.request);
   append.finish = [reply = reply_begun(building), id = row.manifest_id.text(), named = run->run_id != log_run_id](
                       Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {

@@ -1,0 +1,266 @@
+// ask: answers a question with sentences of the evidence. It builds a context pack, drafts the answer from its passages
+// (retrieval/answer/), and records both in one commit: the manifest has the passages and the signals of the confidence,
+// question.answered the answer with its citations. The reply is returned after the commit.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "gateway/access.hpp"
+#include "gateway/methods/knowledge/packs.hpp"
+#include "gateway/methods/knowledge/questions.hpp"
+#include "gateway/methods/log/manifest_rows.hpp"
+#include "gateway/methods/methods.hpp"
+#include "gateway/read/index_wait.hpp"
+#include "gateway/read/pointing.hpp"
+#include "gateway/services.hpp"
+#include "retrieval/answer/confidence.hpp"
+#include "retrieval/answer/extractive.hpp"
+#include "retrieval/plan/markup.hpp"
+
+namespace muniment::gateway::methods {
+namespace {
+
+constexpr std::string_view no_evidence = "Not in the evidence.";
+
+struct Asking {
+  Uuid id;
+  std::string question;
+  PackBuilding building;
+  std::string drafter;
+  std::string prompt_hash;  // of what the drafter read
+  retrieval::Draft draft;
+  retrieval::Signals signals;
+  double confidence = 0;
+  bool cloud_allowed = false;
+
+  const retrieval::Packed& packed(const retrieval::SentenceCitation& citation) const {
+    return building.pack.passages[citation.source];
+  }
+  const retrieval::Passage& passage(const retrieval::SentenceCitation& citation) const {
+    return building.candidates[packed(citation).candidate];
+  }
+};
+
+Status check_request(const json::Value& params) {
+  const std::string question = params["query"].string_or("");
+  if (params["mode"].string_or("ask") == "ingest")
+    return Error(Errc::invalid_argument, "mode ingest: documents are stored with corpus.ingest (muniment ingest).");
+  if (retrieval::trimmed(question).empty())
+    return Error(Errc::invalid_argument, "query: the question is empty. Send its text.");
+  if (question.size() <= limits::ask_question_bytes_max) return success();
+  Error error(Errc::too_large, fmt::format("query is {} bytes, limit {}. Shorten the question, or store the text as a "
+                                           "document and ask about it.",
+                                           grouped(question.size()), grouped(limits::ask_question_bytes_max)));
+  error.limit = static_cast<std::int64_t>(limits::ask_question_bytes_max);
+  return error;
+}
+
+// Documents by id, or sources by URI.
+Status take_files(const json::Value& params, retrieval::Wishes& wishes) {
+  const std::string corpus = params["corpus"].string_or("");
+  for (const json::Value item : params["context"]["files"]) {
+    const std::string file = item.string_or("");
+    if (file.find("://") != std::string::npos) {
+      wishes.sources.push_back(file);
+    } else {
+      wishes.documents.push_back(corpus.empty() || file.starts_with(corpus + "/") ? file : corpus + "/" + file);
+    }
+  }
+  if (wishes.sources.empty() || wishes.documents.empty()) return success();
+  return Error(
+      Errc::invalid_argument,
+      "context.files: documents (<corpus>/<id>) and sources (URIs) cannot be combined. Name files of one kind.");
+}
+
+Result<Asking> asking_of(Call& call) {
+  const json::Value& params = call.params;
+  RETURN_IF_ERROR(check_request(params));
+  Asking asking;
+  const auto id = params["id"].as_string();
+  asking.id = id ? *parse_uuid(*id) : make_uuid_v7(call.services.clock.now());
+  asking.question = params["query"].string_or("");
+  asking.cloud_allowed = params["settings"]["cloud_allowed"].as_bool().value_or(false);
+  ASSIGN_OR_RETURN(retrieval::Question question, common_question(call));
+  const auto passages = static_cast<std::size_t>(
+      params["settings"]["k"].as_int().value_or(static_cast<std::int64_t>(limits::ask_passages_default)));
+  question.text = asking.question;
+  question.top_k = std::max(passages, limits::ask_candidates_min);
+  question.after_questions = true;
+  for (const json::Value tag : params["context"]["tags"]) question.wishes.tags.push_back(tag.string_or(""));
+  RETURN_IF_ERROR(take_files(params, question.wishes));
+  if (const auto corpus = params["corpus"].as_string()) question.corpora = {*corpus};
+  asking.building.questions = {std::move(question)};
+  asking.building.budget = {retrieval::BudgetUnit::bytes, limits::pack_bytes_max, passages};
+  return asking;
+}
+
+// The question's text without markup: "in:notes" selects a corpus and is no word of it.
+std::string words_of_question(const std::string& question) {
+  const retrieval::Markup markup = retrieval::parse_markup(question);
+  std::string words = markup.text;
+  for (const std::string& phrase : markup.phrases) words += " " + phrase;
+  return words;
+}
+
+Status draft(Asking& asking, Deadline deadline) {
+  const PackBuilding& building = asking.building;
+  std::vector<retrieval::AnswerSource> sources;
+  for (const retrieval::Packed& packed : building.pack.passages) {
+    const retrieval::Passage& passage = building.candidates[packed.candidate];
+    sources.push_back({passage.text, passage.title,
+                       passage.anchors.empty() ? std::string_view() : std::string_view(passage.anchors.front()),
+                       passage.language, passage.score});
+  }
+  const retrieval::ExtractiveDrafter drafter;
+  asking.drafter = drafter.name();
+  asking.prompt_hash = to_hex(sha256(building.pack.text + retrieval::quote_for_prompt(asking.question)));
+  ASSIGN_OR_RETURN(asking.draft, drafter.draft(words_of_question(asking.question), sources, deadline));
+
+  std::vector<retrieval::RankedScore> scores;
+  for (const retrieval::Passage& passage : building.candidates) {
+    if (!passage.after_question) scores.push_back({passage.score, passage.lanes});
+  }
+  asking.signals = retrieval::signals_of(scores);
+  asking.signals.coverage = asking.draft.coverage;
+  asking.signals.words = std::log1p(static_cast<double>(asking.draft.words));
+  asking.confidence = asking.draft.sentences.empty() ? 0 : retrieval::answer_confidence(asking.signals);
+  return success();
+}
+
+// The sentences, each with the numbers of its citations in provenance.local.
+std::string answer_text(const Asking& asking) {
+  if (asking.draft.sentences.empty()) return std::string(no_evidence);
+  std::string text;
+  std::size_t number = 0;
+  for (const retrieval::AnswerSentence& sentence : asking.draft.sentences) {
+    text += (text.empty() ? "" : "\n") + sentence.text;
+    for (std::size_t i = 0; i < sentence.citations.size(); ++i) text += fmt::format(" [{}]", ++number);
+  }
+  return text;
+}
+
+// The reason of an empty answer: the retrieval's, or no_match if no sentence of its passages answers.
+std::string reason_of(const Asking& asking) {
+  if (!asking.draft.sentences.empty()) return {};
+  return asking.building.reason.empty() ? "no_match" : asking.building.reason;
+}
+
+void write_span(json::Writer& out, const Asking& asking, const retrieval::SentenceCitation& citation) {
+  out.key("span")
+      .begin_object()
+      .member("offset", asking.passage(citation).start + static_cast<std::int64_t>(citation.span.start))
+      .member("length", citation.span.size())
+      .end_object();
+}
+
+void write_local(json::Writer& out, const Asking& asking) {
+  out.key("local").begin_array();
+  std::size_t number = 0;
+  for (const retrieval::AnswerSentence& sentence : asking.draft.sentences) {
+    for (const retrieval::SentenceCitation& citation : sentence.citations) {
+      const retrieval::Passage& passage = asking.passage(citation);
+      out.begin_object().member("n", ++number).member("pointer", passage.pointer);
+      out.member("corpus", passage.corpus).member("document", passage.document).member("title", passage.title);
+      out.member("trust", passage.trust);
+      if (!passage.origin.empty()) out.member("origin", passage.origin);
+      write_span(out, asking, citation);
+      out.member("hash", to_hex(asking.packed(citation).hash))
+          .member("sentence", piece_of(passage.text, citation.span));
+      out.end_object();
+    }
+  }
+  out.end_array();
+}
+
+// Writes the reply except for its last members, which the commit supplies.
+json::Writer reply_begun(const Asking& asking, const Uuid& manifest_id) {
+  json::Writer out;
+  out.begin_object().member("id", asking.id.text()).member("answer", answer_text(asking)).key("provenance");
+  out.begin_object();
+  write_local(out, asking);
+  out.key("cloud").begin_array().end_array();
+  if (asking.cloud_allowed) out.member("cloud_reason", "no_bridge");
+  out.end_object().key("confidence").begin_object();
+  out.member("local", asking.confidence).member("cloud", 0.0).end_object();
+  out.member("logs_ref", "manifest://" + manifest_id.text()).member("drafter", asking.drafter);
+  const PackBuilding& building = asking.building;
+  if (const std::string reason = reason_of(asking); !reason.empty()) out.member("reason", reason);
+  if (asking.draft.sentences.empty() && building.candidates.empty() && building.count > 0)
+    out.member("count", building.count);
+  if (!building.degraded.empty()) out.member("degraded", building.degraded);
+  return out;
+}
+
+std::string manifest_text(const Asking& asking) {
+  json::Writer out;
+  out.begin_object().member("kind", "answer").member("id", asking.id.text());
+  out.member("confidence", asking.confidence).key("signals").begin_object();
+  const auto values = retrieval::values_of(asking.signals);
+  for (std::size_t i = 0; i < values.size(); ++i) out.member(retrieval::signal_names[i], values[i]);
+  out.end_object();
+  write_selection(out, asking.building);
+  return std::move(out.end_object()).text();
+}
+
+std::string answered_body(const Call& call, const Asking& asking, const Uuid& manifest_id, std::int64_t duration_us) {
+  json::Writer out;
+  out.begin_object().member("id", asking.id.text()).member("manifest_id", manifest_id.text());
+  if (const auto branch = call.params["branch"].as_string()) out.member("branch", *branch);
+  write_questions(out, asking.building);
+  out.member("drafter", asking.drafter).member("prompt_hash", asking.prompt_hash);
+  out.member("answer", answer_text(asking));
+  if (const std::string reason = reason_of(asking); !reason.empty()) out.member("reason", reason);
+  out.key("citations").begin_array();
+  for (const retrieval::AnswerSentence& sentence : asking.draft.sentences) {
+    for (const retrieval::SentenceCitation& citation : sentence.citations) {
+      out.begin_object().member("pointer", asking.passage(citation).pointer);
+      write_span(out, asking, citation);
+      out.member("hash", to_hex(asking.packed(citation).hash)).end_object();
+    }
+  }
+  out.end_array().member("passages", asking.building.pack.passages.size());
+  out.member("confidence", asking.confidence).member("duration_us", duration_us);
+  return std::move(out.end_object()).text();
+}
+
+}  // namespace
+
+Result<Answer> ask(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  const Monotonic began = call.services.clock.monotonic();
+  ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, run_of_pack(call));
+  ASSIGN_OR_RETURN(Asking asking, asking_of(call));
+  RETURN_IF_ERROR(wait_for_min_seq(call));
+  RETURN_IF_ERROR(begin_referring(call));
+  PackBuilding& building = asking.building;
+  RETURN_IF_ERROR(find_candidates(call, building));
+  evidence::Outcome outcome;
+  if (!building.unverified.empty()) {
+    ASSIGN_OR_RETURN(outcome,
+                     resolve_pointers(call, building.unverified, {.run = run, .depth = evidence::Depth::whole}));
+    if (!outcome.halts.empty()) return stop(outcome, run);
+  }
+  building.pack = retrieval::make_pack(building.candidates, building.budget);
+  RETURN_IF_ERROR(draft(asking, call.deadline));
+
+  const store::ManifestRow row =
+      make_manifest(make_uuid_v7(call.services.clock.now()), run->run_id, manifest_text(asking));
+  const std::int64_t duration_us = call.services.clock.micros_since(began);
+  PendingAppend append =
+      record_pack(call, run, row, "question.answered", answered_body(call, asking, row.manifest_id, duration_us));
+  log_outcome(outcome, append.request);
+  append.finish = [reply = reply_begun(asking, row.manifest_id), named = run->run_id != log_run_id](
+                      Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
+    json::Writer out = reply;
+    out.member("seq", receipts.back().seq);
+    if (named) out.member("run_seq", receipts.back().run_seq);
+    return Reply{std::move(out.end_object()).text(), {}};
+  };
+  return Answer(std::move(append));
+}
+
+}  // namespace muniment::gateway::methods

@@ -1,0 +1,177 @@
+// Tests of answers: sentences of texts, the extractive drafter, and the confidence.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/limits.hpp"
+#include "retrieval/answer/confidence.hpp"
+#include "retrieval/answer/extractive.hpp"
+#include "retrieval/answer/question_words.hpp"
+#include "retrieval/text/document_text.hpp"
+
+namespace muniment::retrieval {
+namespace {
+
+std::vector<std::string> texts_of(std::string_view text) {
+  std::vector<std::string> out;
+  for (const Span span : sentences_of(text)) out.emplace_back(piece_of(text, span));
+  return out;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Sentences, EndAtTheirMarksAndNotAtAbbreviations) {
+  EXPECT_EQ(texts_of("Dr. Who came at 3.15 p.m. on Monday. He left! \"Why?\" asked J. Doe.\nNobody knew."),
+            (Texts{"Dr. Who came at 3.15 p.m. on Monday.", "He left!", "\"Why?\" asked J. Doe.", "Nobody knew."}));
+  EXPECT_EQ(texts_of("灯塔建于1892年。守塔人叫李明。「点灯。」他说。"),
+            (Texts{"灯塔建于1892年。", "守塔人叫李明。", "「点灯。」", "他说。"}));
+  EXPECT_EQ(texts_of("बंदरगाह की स्थापना 1850 में हुई थी। बंदरगाह का प्रमुख रमेश है।"),
+            (Texts{"बंदरगाह की स्थापना 1850 में हुई थी।", "बंदरगाह का प्रमुख रमेश है।"}));
+  EXPECT_EQ(texts_of("هل المدرسة مفتوحة؟ نعم."), (Texts{"هل المدرسة مفتوحة؟", "نعم."}));
+  EXPECT_EQ(texts_of(""), Texts{});
+  EXPECT_EQ(texts_of(" \n\n "), Texts{});
+}
+
+TEST(Sentences, ALineEndsASentenceUnlessItIsWrapped) {
+  EXPECT_EQ(texts_of("# Ports\n\n- proxy: 8080\n- backup: 8443"),
+            (Texts{"# Ports", "- proxy: 8080", "- backup: 8443"}));
+  const std::string wrapped =
+      "The proxy of the harbour office listens on the port of the\nEastern basin, which is 8080.";
+  EXPECT_EQ(texts_of(wrapped), Texts{wrapped});
+}
+
+TEST(Sentences, AreDisjointInOrderAndCoverTheText) {
+  rc::check("sentences_of", [](const std::vector<std::uint8_t>& choices) {
+    static const std::vector<std::string> parts = {"a",    "Word ", "The end. ", "\n", "\n\n", "。",
+                                                   "守塔", "؟ ",    "é",         "\"", ") ",   "e.g. "};
+    std::string text;
+    for (const std::uint8_t choice : choices) text += parts[choice % parts.size()];
+    std::size_t at = 0;
+    for (const Span span : sentences_of(text)) {
+      RC_ASSERT(span.start >= at);
+      RC_ASSERT(span.end > span.start);
+      RC_ASSERT(trimmed(std::string_view(text).substr(at, span.start - at)).empty());
+      RC_ASSERT(span.size() <= limits::sentence_bytes_max * 14 / 10);
+      at = span.end;
+    }
+    RC_ASSERT(trimmed(std::string_view(text).substr(at)).empty());
+  });
+}
+
+TEST(Sentences, ATextWithoutMarksIsCut) {
+  std::string thai;
+  for (int i = 0; i < 200; ++i) thai += "ท่าเรือเปิดเวลาแปดโมงเช้า ";
+  const auto found = sentences_of(thai);
+  EXPECT_GT(found.size(), 5U);
+  for (const Span span : found) EXPECT_LE(span.size(), limits::sentence_bytes_max * 14 / 10);
+}
+
+AnswerSource source(std::string_view text, double score = 1, std::string_view language = "en") {
+  return {text, "", "", language, score};
+}
+
+Draft drafted(std::string_view question, const std::vector<AnswerSource>& sources) {
+  auto draft = ExtractiveDrafter().draft(question, sources, {});
+  EXPECT_TRUE(draft);
+  return draft ? *std::move(draft) : Draft{};
+}
+
+Texts sentences_of_draft(const Draft& draft) {
+  Texts out;
+  for (const AnswerSentence& sentence : draft.sentences) out.push_back(sentence.text);
+  return out;
+}
+
+TEST(Extractive, CitesTheSentenceWithTheWordsOfTheQuestion) {
+  const std::vector<AnswerSource> sources = {
+      source("The tide turns at six. The keeper of the eastern basin is called Ada. She writes down every ship."),
+      source("The keeper of the western basin left in May.", .8)};
+  const Draft draft = drafted("Who is the keeper of the eastern basin?", sources);
+  ASSERT_FALSE(draft.sentences.empty());
+  EXPECT_EQ(draft.sentences.front().text, "The keeper of the eastern basin is called Ada.");
+  const SentenceCitation& citation = draft.sentences.front().citations.front();
+  EXPECT_EQ(piece_of(sources[citation.source].text, citation.span), draft.sentences.front().text);
+  EXPECT_DOUBLE_EQ(draft.coverage, 1);
+}
+
+TEST(Extractive, StemsLikeTheSearch) {
+  EXPECT_EQ(
+      sentences_of_draft(drafted("which ships were repaired", {source("He slept. Repairing the ship took a year.")})),
+      Texts{"Repairing the ship took a year."});
+  EXPECT_EQ(sentences_of_draft(drafted("Wer bedient die Schleusen?",
+                                       {source("Es regnet. Die Schleuse wird von Herrn Brandt bedient.", 1, "de")})),
+            Texts{"Die Schleuse wird von Herrn Brandt bedient."});
+  EXPECT_EQ(sentences_of_draft(
+                drafted("守塔人叫什么名字？", {source("灯塔建于1892年。守塔人叫李明。他每天晚上点灯。", 1, "zh")})),
+            Texts{"守塔人叫李明。"});
+}
+
+TEST(Extractive, HasNoAnswerWithoutAWordOfTheQuestion) {
+  EXPECT_TRUE(drafted("zygomorphic xylophones", {source("The tide turns at six.")}).sentences.empty());
+  EXPECT_TRUE(drafted("keeper", {}).sentences.empty());
+  EXPECT_TRUE(drafted("", {source("The tide turns at six.")}).sentences.empty());
+  EXPECT_TRUE(drafted("keeper", {source("# Keeper")}).sentences.empty()) << "a heading states nothing";
+  EXPECT_TRUE(drafted("keeper", {source("Who is the keeper?")}).sentences.empty()) << "a question is no answer";
+}
+
+TEST(Extractive, PrefersTheBetterPassageAndUsesItsTitle) {
+  const std::vector<AnswerSource> equal = {source("It opens at nine.", .4), source("It opens at eight.", .9)};
+  EXPECT_EQ(sentences_of_draft(drafted("When does it open?", equal)), Texts{"It opens at eight."});
+  const std::vector<AnswerSource> titled = {{"It opens at nine.", "Museum", "", "en", 1},
+                                            {"It opens at eight.", "Lighthouse", "", "en", 1}};
+  EXPECT_EQ(sentences_of_draft(drafted("When does the lighthouse open?", titled)), Texts{"It opens at eight."});
+}
+
+TEST(Extractive, EverySentenceIsVerbatimInOrderAndOnce) {
+  rc::check("extractive", [](const std::vector<std::uint8_t>& choices) {
+    static const std::vector<std::string> words = {"keeper ", "basin ", "ship. ",   "The ",  "Ada! ",
+                                                   "\n",      "灯塔。", "harbour ", "port? "};
+    std::vector<std::string> texts(4);
+    for (std::size_t i = 0; i < choices.size(); ++i) texts[i % texts.size()] += words[choices[i] % words.size()];
+    std::vector<AnswerSource> sources;
+    for (const std::string& text : texts) sources.push_back(source(text, 1 - .1 * static_cast<double>(sources.size())));
+    const auto draft = ExtractiveDrafter().draft("the keeper of the harbour basin 灯塔", sources, {});
+    RC_ASSERT(draft.ok());
+    RC_ASSERT(draft->sentences.size() <= limits::answer_sentences_max);
+    std::pair<std::size_t, std::size_t> last{0, 0};
+    for (const AnswerSentence& sentence : draft->sentences) {
+      RC_ASSERT(sentence.citations.size() == 1U);
+      const SentenceCitation& citation = sentence.citations.front();
+      RC_ASSERT(piece_of(sources[citation.source].text, citation.span) == sentence.text);
+      RC_ASSERT(std::pair(citation.source, citation.span.end) > last);
+      last = {citation.source, citation.span.end};
+    }
+    RC_ASSERT(draft->coverage >= 0 && draft->coverage <= 1);
+  });
+}
+
+TEST(Confidence, SignalsFollowFromTheScores) {
+  const std::vector<std::pair<std::string, double>> both = {{"lexical", 9}, {"encoder", .8}}, words = {{"lexical", 11}},
+                                                    meaning = {{"encoder", .9}};
+  const std::vector<RankedScore> candidates = {{.9, both}, {.5, words}, {.3, meaning}};
+  const Signals signals = signals_of(candidates);
+  EXPECT_DOUBLE_EQ(signals.spread, .5);
+  EXPECT_DOUBLE_EQ(signals.lexical, std::log1p(11));
+  EXPECT_DOUBLE_EQ(signals_of(std::span(candidates).first(1)).spread, .9);
+  EXPECT_DOUBLE_EQ(signals_of({}).spread, 0);
+  EXPECT_EQ(values_of({.1, .2, .3, .4}), (std::array<double, signal_count>{.1, .2, .3, .4}));
+}
+
+TEST(Confidence, RisesWithItsEvidence) {
+  const Signals weak{.1, .1, 1, 1.6}, strong{1, .7, 3.4, 1.6};
+  EXPECT_LT(answer_confidence(weak), .1);
+  EXPECT_GT(answer_confidence(strong), .9);
+  EXPECT_LT(answer_confidence(strong), 1);
+  double last = 0;
+  for (int i = 0; i <= 10; ++i) {
+    const double now = answer_confidence({.1 * i, .3, 2.5, 1.6});
+    EXPECT_GT(now, last);
+    last = now;
+  }
+}
+
+}  // namespace
+}  // namespace muniment::retrieval
