@@ -52,7 +52,7 @@ FOLDERS = {
 BUDGETS = {
     "adapters": 17_800,
     "audit": 3_750,
-    "base": 9_700,
+    "base": 9_720,
     "cli": 25_400,
     "client": 3_100,
     "daemon": 4_300,

@@ -108,6 +108,7 @@ constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"source", "muniment source revoke https://hoax.example/ --reason 'A hoax'"},
     {"source revoke", "muniment source revoke https://hoax.example/ --reason 'A hoax'"},
     {"feedback", "muniment feedback 'ev://handbook/docs/runbook.md#p3?v=3f9a' 1"},
+    {"ask", "muniment ask 'how is a run recovered' --corpus handbook"},
     {"context", "muniment context 'how is a run recovered' --budget 2000"},
     {"audit", "muniment audit verify"},
     {"audit checkpoint", "muniment audit checkpoint -o checkpoint.txt"},
