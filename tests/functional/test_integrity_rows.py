@@ -8,7 +8,7 @@ are given without test_; a file of `edits` is an edit of integrity_case.py:
 |---|---|---|---|
 | T1 content | edits content, content_and_event | t1_content_of_evidence_with_its_hashes, …_with_its_event | t1_a_state_in_its_event, t1_a_snapshot_with_its_hashes…, t1_the_last_snapshot |
 | T2 cut tail | edits cut_rows, cut_tail | t2_the_last_evidence, …_with_its_event | t2_a_state_without_its_last_event |
-| T3 deletion | edits delete_rows, delete_all | t3_deletion_of_evidence | t3_a_state_without_an_event |
+| T3 deletion | edits delete_rows, delete_all | t3_deletion_of_evidence, …_with_its_event | t3_a_state_without_an_event |
 | T4 reordering | edits reorder_rows, reorder_events | t4_exchanged_evidence, …_with_its_events | t4_exchanged_events_of_a_state |
 | T5 insertion | edit insert | t5_inserted_evidence, …_with_its_event | t5_an_inserted_event_of_a_state, t5_an_inserted_snapshot |
 | T6 other context | edit replay_context | t6_evidence_of_another_run | t6_an_event_of_another_run, t6_a_snapshot_of_another_run |
@@ -49,6 +49,7 @@ class RowsCase(unittest.TestCase):
         client.call("run.start", run_id="r", agent={"name": "a"})
         client.call("run.start", run_id="other", agent={"name": "a"})
         self.evidence = [client.call("evidence.record", run_id="r", type="note", content={"text": f"{n} passed"})["evidence_id"] for n in (12, 13)]
+        client.call("claim.record", run_id="r", text="The test passes.", pointers=[])
         self.manifests = [client.call("manifest.put", run_id="r", manifest={"items": [], "why": f"all of {n}"})["manifest_id"] for n in (1, 2)]
         self.artifact = client.put("r", b"the port is 8443", mime_type="text/plain")
         client.append("r", "state.patched", {"format": "merge", "patch": {"city": "Lisbon"}})
@@ -66,6 +67,7 @@ class RowsCase(unittest.TestCase):
         reads: dict[str, Callable[[Any], Any]] = {
             "evidence": lambda client: [client.call("evidence.get", evidence_id=one)["evidence"]["content"] for one in self.evidence],
             "list": lambda client: [one["content"] for one in client.call("evidence.list", run_id="r")["evidence"]],
+            "claims": lambda client: [one["text"] for one in client.call("claim.list", run_id="r")["claims"]],
             "manifests": lambda client: [client.call("manifest.get", manifest_id=one)["manifest"] for one in self.manifests],
             "artifact": lambda client: client.get(self.artifact["artifact_id"]).decode(),
             "facts": lambda client: [client.call("evidence.get", evidence_id=one)["evidence"] for one in self.evidence],
@@ -137,15 +139,22 @@ class Rows(RowsCase):
                             f"UPDATE event SET body_hash = sha256(salt || convert_to(body::text, 'UTF8')) WHERE seq = {seq}")
 
     def test_t2_the_last_evidence(self) -> None:
-        self.assert_refused("evidence", f"DELETE FROM evidence WHERE evidence_id = '{self.evidence[1]}'")
+        self.assert_refused("evidence", f"DELETE FROM evidence WHERE evidence_id = '{self.evidence[1]}'", also=("list",))
 
     def test_t2_the_last_evidence_with_its_event(self) -> None:
         seq = self.seq("type = 'evidence.recorded'")
         self.assert_refused("evidence", f"DELETE FROM evidence WHERE seq = {seq}", f"DELETE FROM event WHERE seq >= {seq}",
-                            f"DELETE FROM checkpoint WHERE size > {seq}", also=("events", "state"))
+                            f"DELETE FROM checkpoint WHERE size > {seq}", also=("list", "events", "state"))
 
     def test_t3_deletion_of_evidence(self) -> None:
-        self.assert_refused("evidence", f"DELETE FROM evidence WHERE evidence_id = '{self.evidence[0]}'")
+        self.assert_refused("evidence", f"DELETE FROM evidence WHERE evidence_id = '{self.evidence[0]}'", also=("list",))
+
+    def test_t3_deletion_of_evidence_with_its_event(self) -> None:
+        seq = self.seq("type = 'evidence.recorded' AND body::text LIKE '%12 passed%'")
+        self.assert_refused("evidence", f"DELETE FROM evidence WHERE seq = {seq}", f"DELETE FROM event WHERE seq = {seq}", also=("list", "events"))
+
+    def test_t3_deletion_of_a_claim(self) -> None:
+        self.assert_refused("claims", "DELETE FROM claim")
 
     def test_t4_exchanged_evidence(self) -> None:
         self.assert_refused("evidence", "UPDATE evidence SET content = (SELECT e.content FROM evidence e WHERE e.evidence_id <> evidence.evidence_id), "
@@ -176,7 +185,7 @@ class Rows(RowsCase):
                             BODY_HASH.format("(SELECT seq FROM e)"), edit_after=self.chain, also=("state",))
 
     def test_t6_evidence_of_another_run(self) -> None:
-        self.assert_refused("evidence", "UPDATE evidence SET run_id = 'other'")
+        self.assert_refused("evidence", "UPDATE evidence SET run_id = 'other'", also=("list",))
 
     def test_t7_evidence_as_it_was_recorded_earlier(self) -> None:
         """The newer record becomes the older one, under its own id and under its own event."""

@@ -138,6 +138,9 @@ class Reader {
   // Checks that the table holds every event of a run from `from_run_seq` on, at least up to `next_run_seq`. Does
   // nothing without the log's tree. Errors: corrupt.
   Status check_run(std::int64_t run_no, std::int64_t from_run_seq, std::int64_t next_run_seq);
+  // Checks that the ledger has a row of the run for each of its claims (evidence: false) or records of evidence. Does
+  // nothing without the log's tree. Errors: corrupt.
+  Status check_ledger(std::int64_t run_no, std::string_view run_id, bool evidence);
   // Returns the number of events in the table.
   Result<std::int64_t> event_count();
   Result<std::optional<events::Event>> event_of_run(std::int64_t run_no, std::int64_t run_seq);

@@ -112,6 +112,29 @@ Status Reader::check_run(std::int64_t run_no, std::int64_t from_run_seq, std::in
   return Error(Errc::corrupt, "events of the run are missing: the log was changed. Run muniment-verify");
 }
 
+Status Reader::check_ledger(std::int64_t run_no, std::string_view run_id, bool evidence) {
+  if (facts_of(*impl_) == nullptr) return success();
+  const auto missing = [&](std::string_view name, const char* sql) {
+    return query(impl_->connection, name, sql, impl_->params().integer(run_no).text(run_id));
+  };
+  ASSIGN_OR_RETURN(const pqxx::result found, guarded(impl_->connection, "comparing the ledger with the log", [&] {
+                     return evidence
+                                ? missing("evidence_missing",
+                                          "SELECT e.seq FROM event e WHERE e.log_no = $1 AND e.run_no = $2 AND "
+                                          "e.type = 'evidence.recorded' AND NOT EXISTS (SELECT FROM evidence r WHERE "
+                                          "r.log_no = $1 AND r.seq = e.seq AND r.run_id = $3) LIMIT 1")
+                                : missing("claims_missing",
+                                          "SELECT e.seq FROM event e WHERE e.log_no = $1 AND e.run_no = $2 AND "
+                                          "e.type = 'claim.recorded' AND NOT EXISTS (SELECT FROM claim r WHERE "
+                                          "r.log_no = $1 AND r.seq = e.seq AND r.run_id = $3) LIMIT 1");
+                   }));
+  if (found.empty()) return success();
+  return Error(Errc::corrupt,
+               fmt::format("the ledger has no row for event {}: the tables were changed. Run muniment-verify, and: "
+                           "muniment rebuild",
+                           integer_of(found[0][0])));
+}
+
 Result<std::int64_t> Reader::event_count() {
   return guarded(impl_->connection, "counting events", [&] {
     return integer_of(

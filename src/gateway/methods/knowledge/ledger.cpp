@@ -329,6 +329,15 @@ Result<Answer> claim_record(Call& call) {
   return record_entry(call, {run, std::move(event), std::move(row), "claim_id", ids.id, std::nullopt}, ids, outcome);
 }
 
+// Checks on the first page of a list that none of the run's events or rows was deleted. The run _log is not checked,
+// since it has the events of all documents.
+static Status check_complete(const Call& call, const ReadRun& found, bool evidence) {
+  const std::int64_t run_no = found.run->view().run_no;
+  if (call.params["cursor"] || run_no <= 0) return success();
+  RETURN_IF_ERROR(found.reader->check_run(run_no, 0, found.run->next_run_seq()));
+  return found.reader->check_ledger(run_no, found.run->run_id, evidence);
+}
+
 Result<Answer> claim_list(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, call.params["run_id"].string_or("")));
@@ -338,6 +347,7 @@ Result<Answer> claim_list(Call& call) {
     if (!after) return bad_cursor();
   }
   const std::size_t limit = rows_limit(call.params);
+  RETURN_IF_ERROR(check_complete(call, found, false));
   ASSIGN_OR_RETURN(const auto rows, found.reader->claims(found.run->run_id, after, limit + 1));
   std::vector<Uuid> ids;
   for (const store::ClaimRow& row : rows) ids.push_back(row.claim_id);
@@ -454,6 +464,7 @@ Result<Answer> evidence_list(Call& call) {
   ASSIGN_OR_RETURN(store::Reader * reader, reader_named(call));
   if (run_id) {
     ASSIGN_OR_RETURN(const ReadRun found, find_run_to_read(call, *run_id));
+    RETURN_IF_ERROR(check_complete(call, found, true));
     reader = found.reader;
   } else if (!call.caller.admin) {
     return Error(Errc::invalid_argument,
