@@ -1491,7 +1491,8 @@ CREATE VIEW report.command_report WITH (security_barrier='true') AS
     s.began_seq AS started_seq,
     s.ended_seq,
     (b.body #>> '{program,path}'::text[]) AS program,
-    (b.body #>> '{program,own}'::text[]) AS own_program
+    (b.body #>> '{program,own}'::text[]) AS own_program,
+    (b.body #>> '{program,left_out}'::text[]) AS left_out
    FROM (((public.report_span_command s
      JOIN public.run r USING (log_no, run_no))
      LEFT JOIN public.event b ON (((b.log_no = s.log_no) AND (b.seq = s.began_seq))))
@@ -1521,6 +1522,7 @@ COMMENT ON COLUMN report.command_report.started_seq IS 'seq of its command.start
 COMMENT ON COLUMN report.command_report.ended_seq IS 'seq of its command.ended event';
 COMMENT ON COLUMN report.command_report.program IS 'Resolved path of the program; NULL: the command is no evidence, or once redacted';
 COMMENT ON COLUMN report.command_report.own_program IS 'Reason why the agent may have made what ran; NULL: none was found';
+COMMENT ON COLUMN report.command_report.left_out IS 'A file of tests that the command line leaves out; NULL: none was found';
 CREATE VIEW report.document_report WITH (security_barrier='true') AS
  SELECT d.log_no,
     d.corpus,
@@ -2000,23 +2002,29 @@ CREATE VIEW report.recall_report WITH (security_barrier='true') AS
     ((e.body ->> 'manifest_id'::text))::uuid AS manifest_id,
     ((e.body ->> 'budget'::text))::bigint AS budget,
     ((e.body ->> 'used'::text))::bigint AS used,
-    COALESCE((e.body ->> 'unit'::text), 'tokens'::text) AS unit,
+        CASE p.type
+            WHEN 'context.built'::text THEN COALESCE((e.body ->> 'unit'::text), 'tokens'::text)
+            ELSE NULL::text
+        END AS unit,
     ((e.body ->> 'duration_us'::text))::bigint AS duration_us,
-    (e.body IS NULL) AS redacted
+    (e.body IS NULL) AS redacted,
+    p.type,
+    (e.body ->> 'answer'::text) AS answer,
+    ((e.body ->> 'confidence'::text))::double precision AS confidence
    FROM (((public.report_place p
      LEFT JOIN public.run r USING (log_no, run_no))
      JOIN public.event e USING (log_no, seq))
      LEFT JOIN public.manifest m ON ((m.manifest_id = ((e.body ->> 'manifest_id'::text))::uuid)))
-  WHERE ((p.type = 'context.built'::text) AND
+  WHERE ((p.type = ANY (ARRAY['context.built'::text, 'question.answered'::text])) AND
         CASE p.run_no
             WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
             ELSE report.sees(r.run_id)
         END);
-COMMENT ON VIEW report.recall_report IS 'Context packs that were built for questions: what a run recalled';
+COMMENT ON VIEW report.recall_report IS 'Context packs that were built and answers to questions: what a run recalled';
 COMMENT ON COLUMN report.recall_report.log_no IS 'Number of the log within this database';
 COMMENT ON COLUMN report.recall_report.run_id IS 'Run id; NULL outside a run';
 COMMENT ON COLUMN report.recall_report.step_id IS 'Step within the run';
-COMMENT ON COLUMN report.recall_report.seq IS 'seq of its context.built event';
+COMMENT ON COLUMN report.recall_report.seq IS 'seq of its context.built or question.answered event';
 COMMENT ON COLUMN report.recall_report.recorded_at IS 'Time of the append, by the daemon''s clock';
 COMMENT ON COLUMN report.recall_report.actor IS 'Authenticated identity that asked';
 COMMENT ON COLUMN report.recall_report.branch IS 'Parallel branch of the run that asked';
@@ -2031,6 +2039,9 @@ COMMENT ON COLUMN report.recall_report.used IS 'Size of the pack';
 COMMENT ON COLUMN report.recall_report.unit IS 'Unit of budget and used: tokens or bytes';
 COMMENT ON COLUMN report.recall_report.duration_us IS 'Duration in microseconds';
 COMMENT ON COLUMN report.recall_report.redacted IS 'True if the event was erased';
+COMMENT ON COLUMN report.recall_report.type IS 'Type of the event: context.built or question.answered';
+COMMENT ON COLUMN report.recall_report.answer IS 'Answer to the question; NULL for a context pack, or once redacted';
+COMMENT ON COLUMN report.recall_report.confidence IS 'Probability that the evidence holds the answer; NULL for a context pack, or once redacted';
 CREATE VIEW report.retrieval_report WITH (security_barrier='true') AS
  SELECT p.log_no,
     COALESCE(r.run_id, (e.body ->> 'run_id'::text)) AS run_id,

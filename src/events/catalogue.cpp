@@ -248,7 +248,7 @@ constexpr std::array<TypeInfo, type_count - 1> table = {{
     {"question.answered", Type::question_answered, 1, Writer::daemon, "ask", Admits::open_only,
      {{"/manifest_id", Names::manifest}, {"/citations/*/pointer", Names::pointer}}, "",
      {Weight::normal, "◆", ""},
-     "retrieval_report", Replay::omitted, "report_place",
+     "recall_report retrieval_report", Replay::omitted, "report_place",
      "critical: the manifest records its own dependencies; import: only the daemon writes it"},
     {"retrieval.answered", Type::retrieval_answered, 1, Writer::daemon, "evidence.retrieve", Admits::open_only,
      {{"/cards/*/id", Names::pointer}}, "",
