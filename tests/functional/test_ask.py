@@ -94,6 +94,8 @@ class Answers(Ask):
         self.followed()
         rows = self.daemon.sql(f"SELECT query, pointer_count FROM report.retrieval_report WHERE run_id = '{self.run_id}' AND type = 'question.answered'")
         self.assertEqual(rows, [["When does the tide turn?", str(len(body["citations"]))]])
+        rows = self.daemon.sql(f"SELECT type, question, answer, manifest_id FROM report.recall_report WHERE run_id = '{self.run_id}'")
+        self.assertIn(["question.answered", "When does the tide turn?", answer["answer"], body["manifest_id"]], rows)
 
     def test_two_runs_record_their_own_answers_and_no_run_records_in_the_log(self) -> None:
         self.harbour("twice")

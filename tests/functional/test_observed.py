@@ -340,6 +340,8 @@ class CommandLines(EvidenceCase):
         self.write("easy/test_easy.py", self.EASY)
         _, evidence, _ = self.exec(*UNITTEST, "discover", "-s", "easy")
         self.assertIn("It leaves out test_adder.py.", self.complete(evidence).stdout)
+        self.followed()
+        self.assertIn(["test_adder.py"], self.daemon.sql("SELECT left_out FROM report.command_report WHERE left_out IS NOT NULL"))
 
     def test_another_tree(self) -> None:
         self.open()
