@@ -58,6 +58,43 @@ Result<std::map<RunPosition, Hash>> chained_to(Reader::Impl& impl, const std::ve
   });
 }
 
+// Returns those of the seqs that an event.redacted names which is in the log's tree.
+Result<std::set<std::int64_t>> announced_erasures(Reader& reader, Reader::Impl& impl,
+                                                  const std::vector<std::int64_t>& seqs) {
+  std::set<std::int64_t> named;
+  if (seqs.empty()) return named;
+  ASSIGN_OR_RETURN(const auto found, guarded(impl.connection, "reading announcements of erasures", [&] {
+                     auto events = rows_of(
+                         query(impl.connection, "erasures_of",
+                               "SELECT " MUNIMENT_EVENT_COLUMNS
+                               " FROM event WHERE log_no = $1 AND type = 'event.redacted' AND salt IS NOT NULL AND "
+                               "((body->>'seq')::bigint = ANY ($2::bigint[]) OR (body->>'seq')::bigint IS NULL)",
+                               impl.params().integers(seqs)),
+                         event_of);
+                     impl.fill(events);
+                     impl.name_runs(events);
+                     return events;
+                   }));
+  ASSIGN_OR_RETURN(const auto differing, reader.differing(found));
+  for (const Event& event : found) {
+    if (const auto wrong = differing.find(event.seq); wrong != differing.end()) {
+      if (is_transient(wrong->second.code)) return wrong->second;
+      continue;
+    }
+    const auto body = event.body ? json::parse(*event.body) : Result<json::Document>(Error(Errc::corrupt, "archived"));
+    if (body) named.insert(body->root()["seq"].as_int().value_or(-1));
+  }
+  return named;
+}
+
+std::vector<std::int64_t> erased_among(const std::vector<Event>& events) {
+  std::vector<std::int64_t> seqs;
+  for (const Event& event : events) {
+    if (!event.salt) seqs.push_back(event.seq);
+  }
+  return seqs;
+}
+
 }  // namespace
 
 Result<std::map<std::int64_t, Error>> Reader::differing(const std::vector<Event>& events) {
@@ -67,6 +104,7 @@ Result<std::map<std::int64_t, Error>> Reader::differing(const std::vector<Event>
   if (facts->lives) RETURN_IF_ERROR(facts->lives->refused());
   if (events.empty()) return found;
   ASSIGN_OR_RETURN(const auto chains, chained_to(*impl_, events));
+  ASSIGN_OR_RETURN(const auto erased, announced_erasures(*this, *impl_, erased_among(events)));
   for (const Event& event : events) {
     const auto previous = chains.find({event.run_no, event.run_seq - 1});
     if (event.run_seq > 0 && previous == chains.end()) {
@@ -76,7 +114,9 @@ Result<std::map<std::int64_t, Error>> Reader::differing(const std::vector<Event>
     const events::EntryHashes hashes =
         events::hash_entry(facts->log_id, event, event.run_seq > 0 ? previous->second : Hash{});
     Status holds = success();
-    if (!body_fits(event)) {
+    if (!event.salt && !erased.contains(event.seq)) {
+      holds = differs(event, "lacks its body, which no event erased");
+    } else if (!body_fits(event)) {
       holds = differs(event, "has a body that does not match its hash");
     } else if (hashes.run_hash != event.run_hash) {
       holds = differs(event, "does not match its hash");
@@ -410,8 +450,28 @@ std::int64_t event_seq_of(const Row& row) {
     return row.seq;
 }
 
-// Reads the events of rows and calls `fits(row, event, body)` with each. Errors: corrupt, naming the first row that
-// does not fit its event.
+// Returns whether the row has what an erasure leaves of it.
+bool is_blank(const ArtifactRow& row) { return is_erased(row); }
+bool is_blank(const ManifestRow& row) { return !row.manifest; }
+bool is_blank(const ClaimRow& row) { return row.text.empty() && row.pointers == "[]"; }
+bool is_blank(const EvidenceRow& row) {
+  return row.hash == Hash{} && row.type.empty() && row.content.value_or("{}") == "{}" && !row.pointer && !row.task_id &&
+         !row.validator_id && !row.command_id;
+}
+bool is_blank(const SnapshotRow& row) { return !row.salt; }
+
+// Returns success if the event of a blank row was erased. Errors: corrupt, or unavailable while it is being erased.
+Status hold_blank(Reader& reader, Reader::Impl& impl, const Event* event, std::int64_t seq) {
+  if (event != nullptr && !event->salt) return success();
+  ASSIGN_OR_RETURN(const auto announced, announced_erasures(reader, impl, {seq}));
+  if (announced.contains(seq)) return Error(Errc::unavailable, fmt::format("event {} is being erased. Retry.", seq));
+  return Error(Errc::corrupt, fmt::format("a row (seq {}) lacks what its event recorded: the tables were changed. Run "
+                                          "muniment-verify, and: muniment rebuild",
+                                          seq));
+}
+
+// Reads the events of rows and calls `fits(row, event, body)` with each; the event of a blank row is erased. Errors:
+// corrupt, naming the first row that does not fit its event.
 template <typename Row, typename Fits>
 Status hold_rows(Reader& reader, Reader::Impl& impl, const std::vector<Row>& rows, std::string_view type, Fits fits) {
   std::vector<std::int64_t> seqs;
@@ -435,10 +495,12 @@ Status hold_rows(Reader& reader, Reader::Impl& impl, const std::vector<Row>& row
     const std::int64_t seq = event_seq_of(row);
     const auto event = std::ranges::find(events, seq, &Event::seq);
     const bool is_that = event != events.end() && event->type == type;
-    if (is_that && !event->body) {
-      if constexpr (std::is_same_v<Row, SnapshotRow>) continue;  // the event was erased alone
-      return Error(Errc::unavailable, fmt::format("event {} was erased. Retry.", seq));
+    if (is_blank(row)) {
+      if constexpr (std::is_same_v<Row, SnapshotRow>) continue;  // an earlier event of its run is erased, not its own
+      RETURN_IF_ERROR(hold_blank(reader, impl, is_that ? &*event : nullptr, seq));
+      continue;
     }
+    if (is_that && !event->body) return Error(Errc::unavailable, fmt::format("event {} was erased. Retry.", seq));
     const auto body = is_that ? json::parse(*event->body) : Result<json::Document>(Error(Errc::corrupt, "no event"));
     if (!body || row.created_at.micros != event->recorded_at.micros || !fits(row, *event, body->root()))
       return Error(Errc::corrupt, fmt::format("a row of {} (seq {}) is not what its event recorded: the tables were "
@@ -470,12 +532,8 @@ bool same_metadata(const json::Value& value, const std::string& text) {
 }  // namespace
 
 Status hold_artifacts(Reader& reader, Reader::Impl& impl, const std::vector<ArtifactRow>& rows) {
-  std::vector<ArtifactRow> held;
-  for (const ArtifactRow& row : rows) {
-    if (!is_erased(row)) held.push_back(row);
-  }
   return hold_rows(
-      reader, impl, held, "artifact.stored", [](const ArtifactRow& row, const Event& event, const json::Value& body) {
+      reader, impl, rows, "artifact.stored", [](const ArtifactRow& row, const Event& event, const json::Value& body) {
         return body["artifact_id"].string_or("") == row.artifact_id.text() && event.run_id == row.run_id &&
                body["hash"].string_or("") == to_hex(row.hash) && body["size_bytes"].as_int() == row.size_bytes &&
                body["path"].string_or("") == row.path && body["step_id"].string_or("") == row.step_id &&
@@ -484,11 +542,7 @@ Status hold_artifacts(Reader& reader, Reader::Impl& impl, const std::vector<Arti
 }
 
 Status hold_manifests(Reader& reader, Reader::Impl& impl, const std::vector<ManifestRow>& rows) {
-  std::vector<ManifestRow> held;
-  for (const ManifestRow& row : rows) {
-    if (row.manifest) held.push_back(row);
-  }
-  return hold_rows(reader, impl, held, "manifest.recorded",
+  return hold_rows(reader, impl, rows, "manifest.recorded",
                    [](const ManifestRow& row, const Event& event, const json::Value& body) {
                      const auto base = row.base_id ? std::optional(row.base_id->text()) : std::nullopt;
                      return body["manifest_id"].string_or("") == row.manifest_id.text() && event.run_id == row.run_id &&
@@ -498,11 +552,7 @@ Status hold_manifests(Reader& reader, Reader::Impl& impl, const std::vector<Mani
 }
 
 Status hold_claims(Reader& reader, Reader::Impl& impl, const std::vector<ClaimRow>& rows) {
-  std::vector<ClaimRow> held;
-  for (const ClaimRow& row : rows) {
-    if (!row.text.empty()) held.push_back(row);
-  }
-  return hold_rows(reader, impl, held, "claim.recorded",
+  return hold_rows(reader, impl, rows, "claim.recorded",
                    [](const ClaimRow& row, const Event& event, const json::Value& body) {
                      return body["claim_id"].string_or("") == row.claim_id.text() && event.run_id == row.run_id &&
                             event.step_id == row.step_id && body["text"].string_or("") == row.text &&
@@ -511,12 +561,8 @@ Status hold_claims(Reader& reader, Reader::Impl& impl, const std::vector<ClaimRo
 }
 
 Status hold_evidence(Reader& reader, Reader::Impl& impl, const std::vector<EvidenceRow>& rows) {
-  std::vector<EvidenceRow> held;
-  for (const EvidenceRow& row : rows) {
-    if (row.hash != Hash{}) held.push_back(row);
-  }
   return hold_rows(
-      reader, impl, held, "evidence.recorded", [](const EvidenceRow& row, const Event& event, const json::Value& body) {
+      reader, impl, rows, "evidence.recorded", [](const EvidenceRow& row, const Event& event, const json::Value& body) {
         const auto command = row.command_id ? std::optional(row.command_id->text()) : std::nullopt;
         return body["evidence_id"].string_or("") == row.evidence_id.text() && event.run_id == row.run_id &&
                event.actor == row.actor && body["type"].string_or("") == row.type &&
@@ -529,12 +575,8 @@ Status hold_evidence(Reader& reader, Reader::Impl& impl, const std::vector<Evide
 }
 
 Status hold_snapshots(Reader& reader, Reader::Impl& impl, const std::vector<SnapshotRow>& rows) {
-  std::vector<SnapshotRow> held;
-  for (const SnapshotRow& row : rows) {
-    if (row.salt) held.push_back(row);
-  }
   return hold_rows(
-      reader, impl, held, "snapshot.taken", [](const SnapshotRow& row, const Event& event, const json::Value& body) {
+      reader, impl, rows, "snapshot.taken", [](const SnapshotRow& row, const Event& event, const json::Value& body) {
         const auto artifact = row.artifact_id ? std::optional(row.artifact_id->text()) : std::nullopt;
         const std::string state_hash = body["state_hash"].string_or("");
         return event.run_no == row.run_no && body["seq"].as_int() == row.seq &&

@@ -247,6 +247,7 @@ Result<Answer> evidence_link(Call& call) {
   if (uses.empty())
     return Error(Errc::not_found,
                  fmt::format("no evidence {} in run {}. Record it there first: evidence.record", id.text(), run_id));
+  RETURN_IF_ERROR(call.reader->confirm(uses));
   const std::string relation = call.params["relation"].string_or("");
   ASSIGN_OR_RETURN(const auto links, call.reader->evidence_links({found.claim.claim_id}));
   for (const store::EvidenceLinkRow& link : links) {

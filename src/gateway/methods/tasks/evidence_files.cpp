@@ -193,6 +193,7 @@ Result<Answer> evidence_export(Call& call) {
   if (!id) return Error(Errc::invalid_argument, "evidence_id: expected a UUID.");
   ASSIGN_OR_RETURN(const auto uses, evidence_uses(call, *id, call.params["run_id"].as_string()));
   const store::EvidenceRow& row = uses.front().row;
+  RETURN_IF_ERROR(uses.front().reader->confirm(std::vector{row}));
   if (is_erased(row)) return Error(Errc::not_found, fmt::format("evidence {} was erased.", id->text()));
   note_log(call, *uses.front().reader);
   const std::string content = content_in_file(row);

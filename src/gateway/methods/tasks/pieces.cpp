@@ -81,6 +81,11 @@ class PieceReader {
     }
     RETURN_IF_ERROR(compare_with_event(piece, use, *event));
     if (piece.erased) return success();
+    if (const Status held = use.reader->confirm(std::vector{row}); !held && piece.damage.empty()) {
+      if (is_transient(held.error().code)) return held;
+      piece.damage = held.error().message;
+      return success();
+    }
     return read_content(piece, use, *event);
   }
 
