@@ -268,10 +268,17 @@ inline constexpr std::size_t pack_logged_query_bytes_max = 300;
 
 // Answers (docs/retrieval.md, "Answers").
 inline constexpr std::size_t ask_question_bytes_max = 8 * 1024;
-inline constexpr std::size_t ask_passages_default = 5;  // settings.k
-inline constexpr std::size_t ask_passages_max = 64;     // pack_passages_max
-inline constexpr std::size_t ask_candidates_min = 10;   // from which the confidence is computed
-inline constexpr std::size_t ask_files_max = 64;        // context.files
+inline constexpr std::size_t ask_passages_default = 5;             // settings.k
+inline constexpr std::size_t ask_passages_max = 64;                // pack_passages_max
+inline constexpr std::size_t ask_candidates_min = 10;              // from which the confidence is computed
+inline constexpr std::size_t ask_files_max = 64;                   // context.files
+inline constexpr std::size_t answer_models_at_once_max = 4;        // further answers are drafted without the model
+inline constexpr std::int64_t answer_reserve_ms = 500;             // of the request's deadline, for the record
+inline constexpr std::int64_t answer_ms_max = 600'000;             // time of a draft
+inline constexpr std::size_t answer_reply_bytes_max = 256 * 1024;  // of the model's server
+inline constexpr std::size_t answer_bytes_max = 8 * 1024;          // of the model's text
+inline constexpr std::size_t answer_model_tokens_max = 512;
+inline constexpr std::size_t model_sentences_max = 16;
 inline constexpr std::size_t answer_sentences_max = 3;  // of an extractive answer
 
 // The vector shard (docs/retrieval.md).

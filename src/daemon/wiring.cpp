@@ -207,6 +207,12 @@ Status Daemon::Parts::open_retrieval(const Config& config) {
                              .rerank_url = config.rerank_url,
                              .rerank_key_file = config.rerank_key_file,
                              .rerank_ms = config.rerank_ms};
+  options.answer_model = {.url = config.answer_url,
+                          .api = config.answer_api,
+                          .model = config.answer_model,
+                          .key_file = config.answer_key_file,
+                          .timeout_ms = config.answer_ms,
+                          .drop_unsupported = config.answer_unsupported == "drop"};
   options.shared_cache = {.address = config.redis,
                           .password_file = config.redis_password_file,
                           .secret_file = own + "/keys/cache.key",

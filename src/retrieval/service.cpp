@@ -10,6 +10,8 @@ Result<std::unique_ptr<Service>> Service::start(ServiceOptions options, const Su
     ASSIGN_OR_RETURN(service->shared_cache_, SharedCache::open(std::move(options.shared_cache)));
     service->documents_.on_erased = [cache = service->shared_cache_.get()] { cache->forget_all(); };
   }
+  if (!options.answer_model.url.empty())
+    service->answer_model_ = std::make_unique<ModelDrafter>(std::move(options.answer_model));
   service->documents_.look_back();
   service->documents_.start();
   service->trainer_.start();

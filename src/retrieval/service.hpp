@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "retrieval/answer/model_drafter.hpp"
 #include "retrieval/child/search/search_client.hpp"
 #include "retrieval/corpus/document_follower.hpp"
 #include "retrieval/corpus/indexer.hpp"
@@ -23,6 +24,7 @@ struct ServiceOptions {
   SearchClientOptions search;
   Retriever::Options retriever{};
   SharedCacheOptions shared_cache{};
+  AnswerModelOptions answer_model{};
 };
 
 // The objects that it uses, which outlive it.
@@ -47,7 +49,8 @@ class Service {
   SearchClient& search() { return *search_; }
   Indexer& indexer() { return indexer_; }
   Retriever& retriever() { return retriever_; }
-  SharedCache* shared_cache() { return shared_cache_.get(); }  // nullptr: there is none
+  const ModelDrafter* answer_model() const { return answer_model_.get(); }  // nullptr: there is none
+  SharedCache* shared_cache() { return shared_cache_.get(); }               // nullptr: there is none
 
  private:
   Service(const ServiceOptions& options, std::unique_ptr<SearchClient> search, const Surroundings& around);
@@ -58,6 +61,7 @@ class Service {
   Indexer indexer_;
   Retriever retriever_;
   std::unique_ptr<SharedCache> shared_cache_;
+  std::unique_ptr<ModelDrafter> answer_model_;
 };
 
 }  // namespace muniment::retrieval

@@ -1,12 +1,19 @@
 """Tests of answers with provenance (ask, muniment ask)."""
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import http.server
 import json
+import pathlib
 import subprocess
+import tempfile
+import threading
+import unittest
 import uuid
+from typing import Any, Callable
 
-from support import BUILD, DaemonCase, main
+from support import BUILD, Daemon, DaemonCase, main, muniment
 
 PORTS = "# Ports\n\nThe proxy of the harbour office listens on port 8080. Its backup listens on port 8443.\n\nLamps are oiled on Mondays."
 TIDES = "The tide of the eastern basin turns at six.\n\nThe keeper of the eastern basin is called Ada. She writes down every ship."
@@ -215,6 +222,111 @@ class Hostile(Ask):
         self.assertNotEqual(self.muniment("ask", "x", "--corpus", "nowhere").returncode, 0)
         self.assertNotEqual(self.muniment("ask", "x", "-k", "65").returncode, 0)
         self.assertEqual(self.client.ask("Who is the keeper?", k=1, corpus="printed")["answer"], "The keeper of the eastern basin is called Ada. [1]")
+
+
+class Model(unittest.TestCase):
+    """Drafts of a server with a language model."""
+
+    def serve(self, answer: Callable[[dict[str, Any]], Any]) -> str:
+        seen = self.seen = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                seen.append((self.path, self.headers.get("Authorization"), request))
+                reply = answer(request)
+                if reply is None:   # goes away in the middle of its reply
+                    self.send_response(200)
+                    self.send_header("Content-Length", "1000")
+                    self.end_headers()
+                    self.wfile.write(b'{"message":')
+                    self.close_connection = True
+                    return
+                body = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                with contextlib.suppress(ConnectionError):
+                    self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    def start(self, config: str) -> muniment.Client:
+        daemon = Daemon(config=config).start()
+        self.addCleanup(daemon.destroy)
+        client = daemon.client()
+        self.addCleanup(client.close)
+        client.call("corpus.ingest", corpus="harbour", documents=[{"id": "ports.md", "text": PORTS, "mime_type": "text/markdown"}, {"id": "tides", "text": TIDES}], wait=True)
+        return client
+
+    def test_a_draft_is_held_against_its_passages_and_a_failing_server_is_replaced(self) -> None:
+        said: dict[str, Any] = {}
+        url = self.serve(lambda _: said["reply"])
+        key = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="muniment-ask-"))) / "key"
+        key.write_text("sesame\n")
+        client = self.start(f'answer_url = "{url}"\nanswer_model = "tiny"\nanswer_key_file = "{key}"\nanswer_ms = 5000\n')
+        question = {"query": "Who is the keeper of the eastern basin?", "corpus": "harbour"}
+
+        def reply(text: str) -> dict[str, Any]:
+            return {"choices": [{"message": {"role": "assistant", "content": text}}]}
+
+        said["reply"] = reply("The keeper of the eastern basin is Ada [1]. She earns 9000 a year [1]. She was born in Porto.")
+        answer = client.call("ask", **question)
+        self.assertEqual((answer["drafter"], answer["model"]), ("openai/1", "tiny"))
+        self.assertEqual(answer["answer"], "The keeper of the eastern basin is Ada. [1]\nShe earns 9000 a year. [unsupported]\nShe was born in Porto. [unsupported]")
+        self.assertEqual([(item["document"], item["sentence"]) for item in answer["provenance"]["local"]], [("tides", "The keeper of the eastern basin is called Ada.")])
+        self.assertNotIn("degraded", answer)
+        path, bearer, request = self.seen[-1]
+        self.assertEqual((path, bearer, request["model"], request["stream"]), ("/v1/chat/completions", "Bearer sesame", "tiny", False))
+        self.assertIn("The keeper of the eastern basin is called Ada.", request["messages"][1]["content"])
+        body = client.call("event.get", seq=answer["seq"])["event"]["body"]
+        self.assertEqual((body["drafter"], body["model"], body["prompt_hash"]),
+                         ("openai/1", "tiny", hashlib.sha256(request["messages"][1]["content"].encode()).hexdigest()))
+
+        said["reply"] = reply("Not in the evidence.")
+        none = client.call("ask", **question)
+        self.assertEqual((none["answer"], none["provenance"]["local"], none["reason"], none["drafter"]), ("Not in the evidence.", [], "no_match", "openai/1"))
+
+        for broken in (b"not json", {"choices": []}, reply("x" * 10_000), reply("The keeper of the eastern basin is called Ada [1]. ") | {"padding": "x" * 300_000}, None):
+            said["reply"] = broken
+            answer = client.call("ask", **question)
+            self.assertEqual((answer["drafter"], answer["answer"].splitlines()[0]), ("extractive/1", "The keeper of the eastern basin is called Ada. [1]"), str(broken)[:60])
+            self.assertTrue(any(why.startswith("openai/1: ") for why in answer["degraded"]), answer)
+            self.assertEqual(client.call("event.get", seq=answer["seq"])["event"]["body"]["degraded"], answer["degraded"])
+
+    def test_ollama_and_sentences_that_are_dropped(self) -> None:
+        said = {"text": "The keeper is the pope [1]. The keeper of the eastern basin is called Ada [1]."}
+        url = self.serve(lambda _: {"message": {"role": "assistant", "content": said["text"]}})
+        client = self.start(f'answer_url = "{url}/api/chat"\nanswer_unsupported = "drop"\nanswer_ms = 5000\n')
+        question = {"query": "Who is the keeper of the eastern basin?", "corpus": "harbour"}
+        answer = client.call("ask", **question)
+        self.assertEqual((answer["drafter"], answer["model"], answer["answer"]), ("ollama/1", "phi3", "The keeper of the eastern basin is called Ada. [1]"))
+        self.assertEqual(self.seen[-1][0], "/api/chat")
+        said["text"] = "The keeper is the pope [1]."
+        answer = client.call("ask", **question)
+        self.assertEqual(answer["drafter"], "extractive/1", "no sentence of the model is carried")
+        self.assertIn("no passage carries", " ".join(answer["degraded"]))
+
+    def test_a_server_that_is_away_or_hangs_costs_its_time_limit(self) -> None:
+        release = threading.Event()
+        self.addCleanup(release.set)
+
+        def hang(_: dict[str, Any]) -> dict[str, Any]:
+            release.wait(60)
+            return {}
+
+        for url in ("http://127.0.0.1:1", self.serve(hang)):
+            client = self.start(f'answer_url = "{url}"\nanswer_ms = 300\n')
+            answer = client.call("ask", query="Who is the keeper of the eastern basin?", corpus="harbour")
+            self.assertEqual((answer["drafter"], answer["answer"].splitlines()[0]), ("extractive/1", "The keeper of the eastern basin is called Ada. [1]"))
+            self.assertTrue(any(why.startswith("openai/1: ") for why in answer["degraded"]), answer)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@
 #include "base/limits.hpp"
 #include "retrieval/answer/confidence.hpp"
 #include "retrieval/answer/extractive.hpp"
+#include "retrieval/answer/model_drafter.hpp"
 #include "retrieval/answer/question_words.hpp"
+#include "retrieval/answer/support.hpp"
 #include "retrieval/text/document_text.hpp"
 
 namespace muniment::retrieval {
@@ -74,7 +76,7 @@ AnswerSource source(std::string_view text, double score = 1, std::string_view la
 }
 
 Draft drafted(std::string_view question, const std::vector<AnswerSource>& sources) {
-  auto draft = ExtractiveDrafter().draft(question, sources, {});
+  auto draft = ExtractiveDrafter().draft({question, sources, {}}, {});
   EXPECT_TRUE(draft);
   return draft ? *std::move(draft) : Draft{};
 }
@@ -133,7 +135,7 @@ TEST(Extractive, EverySentenceIsVerbatimInOrderAndOnce) {
     for (std::size_t i = 0; i < choices.size(); ++i) texts[i % texts.size()] += words[choices[i] % words.size()];
     std::vector<AnswerSource> sources;
     for (const std::string& text : texts) sources.push_back(source(text, 1 - .1 * static_cast<double>(sources.size())));
-    const auto draft = ExtractiveDrafter().draft("the keeper of the harbour basin 灯塔", sources, {});
+    const auto draft = ExtractiveDrafter().draft({"the keeper of the harbour basin 灯塔", sources, {}}, {});
     RC_ASSERT(draft.ok());
     RC_ASSERT(draft->sentences.size() <= limits::answer_sentences_max);
     std::pair<std::size_t, std::size_t> last{0, 0};
@@ -146,6 +148,28 @@ TEST(Extractive, EverySentenceIsVerbatimInOrderAndOnce) {
     }
     RC_ASSERT(draft->coverage >= 0 && draft->coverage <= 1);
   });
+}
+
+TEST(Support, NeedsTheWordsAndTheNumbersOfTheClaim) {
+  const AnswerSource ports = source("It rains. The proxy listens on port 8080. Its backup listens on port 8443.");
+  const auto span = carried_by("The proxy is listening on port 8080.", ports);
+  ASSERT_TRUE(span);
+  EXPECT_EQ(piece_of(ports.text, *span), "The proxy listens on port 8080.");
+  EXPECT_FALSE(carried_by("The proxy listens on port 9090.", ports)) << "another number";
+  EXPECT_FALSE(carried_by("The lighthouse keeper lives in Porto.", ports)) << "other words";
+  EXPECT_FALSE(carried_by("", ports));
+}
+
+using Cited = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+
+TEST(ModelDraft, CitationsBelongToTheirSentence) {
+  EXPECT_EQ(cited_sentences("Ada is the keeper [1][2]. The tide turns at six. [3] It rains.", 3),
+            (Cited{{"Ada is the keeper.", {0, 1}}, {"The tide turns at six.", {2}}, {"It rains.", {}}}));
+  EXPECT_EQ(cited_sentences("Ada [1] is the keeper [1], of [x] the basin [9].", 3),
+            (Cited{{"Ada is the keeper, of [x] the basin.", {0}}}))
+      << "a number without a passage is no citation";
+  EXPECT_EQ(cited_sentences("[1][2][3]", 3), Cited{});
+  EXPECT_EQ(cited_sentences("", 3), Cited{});
 }
 
 TEST(Confidence, SignalsFollowFromTheScores) {

@@ -92,6 +92,16 @@ constexpr ConfigKey table[] = {
     {"rerank_key_file", &Config::rerank_key_file, "", "", 0, 0, "File with the bearer token for rerank_url."},
     {"rerank_ms", &Config::rerank_ms, "2000", "milliseconds", 10, limits::hook_ms_max,
      "Time limit of a request to rerank_url."},
+    {"answer_url", &Config::answer_url, "", "", 0, 0,
+     "URL of a server whose language model drafts answers, such as http://127.0.0.1:11434/api/chat; empty: sentences of the passages."},
+    {"answer_api", &Config::answer_api, "", "", 0, 0,
+     "API of the answering server: openai or ollama; empty: derived from the URL's path."},
+    {"answer_model", &Config::answer_model, "phi3", "", 0, 0, "Model to request from the answering server."},
+    {"answer_key_file", &Config::answer_key_file, "", "", 0, 0, "File with the bearer token for the answering server."},
+    {"answer_ms", &Config::answer_ms, "20000", "milliseconds", 10, limits::answer_ms_max,
+     "Time limit of a draft; after it the answer consists of sentences of the passages."},
+    {"answer_unsupported", &Config::answer_unsupported, "mark", "", 0, 0,
+     "Treatment of a drafted sentence that no passage carries: mark or drop."},
     {"index_runs", &Config::index_runs, "false", "", 0, 0,
      "Index the events of runs for queries if run.start does not specify it: true or false."},
     {"http_listen", &Config::http_listen, "", "", 0, 0,
@@ -243,7 +253,8 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
     return bad_value(key, value, "give openai, ollama or tei, or nothing");
   }
   // Messages show the URL, so it must not contain a password.
-  if ((key.key == "embed_url" || key.key == "rerank_url") && value.find('@') != std::string_view::npos) {
+  if ((key.key == "embed_url" || key.key == "rerank_url" || key.key == "answer_url") &&
+      value.find('@') != std::string_view::npos) {
     const std::string_view name = key.key.substr(0, key.key.find('_'));
     return Error(
         Errc::invalid_argument,
@@ -253,7 +264,12 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   if (key.key == "redis" && !value.empty() && !value.starts_with('/') && !names_host_and_port(value)) {
     return bad_value(key, value, "give HOST:PORT, or the path of a Unix socket");
   }
-  if (key.key == "rerank_url" && !value.empty() && !value.starts_with("http://") && !value.starts_with("https://")) {
+  if (key.key == "answer_api" && !value.empty() && value != "openai" && value != "ollama")
+    return bad_value(key, value, "give openai or ollama, or nothing");
+  if (key.key == "answer_unsupported" && value != "mark" && value != "drop")
+    return bad_value(key, value, "give mark or drop");
+  if ((key.key == "rerank_url" || key.key == "answer_url") && !value.empty() && !value.starts_with("http://") &&
+      !value.starts_with("https://")) {
     return bad_value(key, value, "give http://… or https://…");
   }
   if (key.key == "origin" &&

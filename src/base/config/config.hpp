@@ -56,8 +56,14 @@ struct Config {
   std::string rerank_url;
   std::string rerank_key_file;
   std::int64_t rerank_ms = 0;
-  bool index_runs = false;  // default for runs that do not specify it
-  std::string http_listen;  // address of MCP over HTTP; empty: none
+  std::string answer_url;  // URL of a server with a language model that drafts answers; empty: none
+  std::string answer_api;
+  std::string answer_model;
+  std::string answer_key_file;
+  std::int64_t answer_ms = 0;
+  std::string answer_unsupported;  // mark, drop
+  bool index_runs = false;         // default for runs that do not specify it
+  std::string http_listen;         // address of MCP over HTTP; empty: none
   std::string http_token_file;
   std::string http_certificate_file;
   std::string http_key_file;

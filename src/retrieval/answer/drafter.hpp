@@ -30,6 +30,7 @@ struct SentenceCitation {
 struct AnswerSentence {
   std::string text;
   std::vector<SentenceCitation> citations;
+  bool supported = true;  // false: no passage that it cites carries it
 };
 
 struct Draft {
@@ -38,12 +39,17 @@ struct Draft {
   double coverage = 0;  // 0…1: part of the question's words, by their weight, that its best sentence has
 };
 
+struct DraftRequest {
+  std::string_view question;  // without markup
+  std::span<const AnswerSource> sources;
+  std::string prompt;  // the pack and the question, as a model reads them
+};
+
 class Drafter {
  public:
   virtual ~Drafter() = default;
   virtual std::string_view name() const = 0;  // with the version of its rules: "extractive/1"
-  virtual Result<Draft> draft(std::string_view question, std::span<const AnswerSource> sources,
-                              Deadline deadline) const = 0;
+  virtual Result<Draft> draft(const DraftRequest& request, Deadline deadline) const = 0;
 };
 
 }  // namespace muniment::retrieval

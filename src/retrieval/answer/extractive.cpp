@@ -103,7 +103,7 @@ class Extraction {
     std::ranges::sort(chosen, {}, [](const Scored* one) { return std::pair(one->source, one->span.start); });
     for (const Scored* one : chosen) {
       draft.sentences.push_back(
-          {std::string(piece_of(sources_[one->source].text, one->span)), {{one->source, one->span}}});
+          {std::string(piece_of(sources_[one->source].text, one->span)), {{one->source, one->span}}, true});
     }
     return draft;
   }
@@ -117,12 +117,11 @@ class Extraction {
 
 }  // namespace
 
-Result<Draft> ExtractiveDrafter::draft(std::string_view question, std::span<const AnswerSource> sources,
-                                       Deadline) const {
+Result<Draft> ExtractiveDrafter::draft(const DraftRequest& request, Deadline) const {
   std::vector<std::string_view> languages;
-  for (const AnswerSource& source : sources) languages.push_back(source.language);
-  QuestionWords words(question, languages);
-  return Extraction(words, sources).draft();
+  for (const AnswerSource& source : request.sources) languages.push_back(source.language);
+  QuestionWords words(request.question, languages);
+  return Extraction(words, request.sources).draft();
 }
 
 }  // namespace muniment::retrieval

@@ -10,8 +10,7 @@ class ExtractiveDrafter final : public Drafter {
  public:
   std::string_view name() const override { return "extractive/1"; }
   // The sentences are in the order of the passages and of their text. No sentence has a word of the question: no draft.
-  Result<Draft> draft(std::string_view question, std::span<const AnswerSource> sources,
-                      Deadline deadline) const override;
+  Result<Draft> draft(const DraftRequest& request, Deadline deadline) const override;
 };
 
 }  // namespace muniment::retrieval

@@ -30,7 +30,8 @@ Error refusal(const std::string& url, const HttpAnswer& answer) {
 }  // namespace
 
 Result<HttpService> HttpService::open(const std::string& url, const std::string& key_file,
-                                      std::chrono::milliseconds timeout, std::function<bool()> given_up) {
+                                      std::chrono::milliseconds timeout, std::function<bool()> given_up,
+                                      std::size_t answer_bytes_max) {
   if (!url.starts_with("http://") && !url.starts_with("https://"))
     return Error(Errc::invalid_argument, url + ": give http://… or https://…");
   if (timeout.count() <= 0) return Error(Errc::invalid_argument, url + ": the time limit has to be above 0 ms");
@@ -38,6 +39,7 @@ Result<HttpService> HttpService::open(const std::string& url, const std::string&
   service.url_ = url;
   service.timeout_ = timeout;
   service.given_up_ = std::move(given_up);
+  service.answer_bytes_max_ = answer_bytes_max;
   if (key_file.empty()) return service;
   ASSIGN_OR_RETURN(service.key_, read_file(key_file, limits::key_file_bytes_max));
   while (!service.key_.empty() && (service.key_.back() == '\n' || service.key_.back() == '\r')) service.key_.pop_back();
@@ -55,7 +57,7 @@ Result<std::string> HttpService::post(const std::string& json) const {
   request.body = json;
   request.content_type = "application/json";
   request.bearer = key_;
-  request.answer_bytes_max = limits::http_embed_answer_bytes_max;
+  request.answer_bytes_max = answer_bytes_max_;
   request.given_up = given_up_;
   for (bool again = false;; again = true) {
     request.timeout =

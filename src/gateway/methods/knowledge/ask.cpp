@@ -20,6 +20,7 @@
 #include "retrieval/answer/confidence.hpp"
 #include "retrieval/answer/extractive.hpp"
 #include "retrieval/plan/markup.hpp"
+#include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -31,6 +32,7 @@ struct Asking {
   std::string question;
   PackBuilding building;
   std::string drafter;
+  std::string model;        // of the drafter; empty: none
   std::string prompt_hash;  // of what the drafter read
   retrieval::Draft draft;
   retrieval::Signals signals;
@@ -106,8 +108,10 @@ std::string words_of_question(const std::string& question) {
   return words;
 }
 
-Status draft(Asking& asking, Deadline deadline) {
-  const PackBuilding& building = asking.building;
+// Drafts with the configured model; without one, or if it fails, with sentences of the passages. The confidence depends
+// on the passages alone.
+Status draft(Call& call, Asking& asking) {
+  PackBuilding& building = asking.building;
   std::vector<retrieval::AnswerSource> sources;
   for (const retrieval::Packed& packed : building.pack.passages) {
     const retrieval::Passage& passage = building.candidates[packed.candidate];
@@ -115,10 +119,13 @@ Status draft(Asking& asking, Deadline deadline) {
                        passage.anchors.empty() ? std::string_view() : std::string_view(passage.anchors.front()),
                        passage.language, passage.score});
   }
-  const retrieval::ExtractiveDrafter drafter;
-  asking.drafter = drafter.name();
-  asking.prompt_hash = to_hex(sha256(building.pack.text + retrieval::quote_for_prompt(asking.question)));
-  ASSIGN_OR_RETURN(asking.draft, drafter.draft(words_of_question(asking.question), sources, deadline));
+  const std::string question = words_of_question(asking.question);
+  const retrieval::DraftRequest request{
+      question, sources, building.pack.text + "Question: " + retrieval::quote_for_prompt(asking.question) + "\n"};
+  asking.prompt_hash = to_hex(sha256(request.prompt));
+  const retrieval::ExtractiveDrafter extractive;
+  asking.drafter = extractive.name();
+  ASSIGN_OR_RETURN(asking.draft, extractive.draft(request, call.deadline));
 
   std::vector<retrieval::RankedScore> scores;
   for (const retrieval::Passage& passage : building.candidates) {
@@ -128,6 +135,18 @@ Status draft(Asking& asking, Deadline deadline) {
   asking.signals.coverage = asking.draft.coverage;
   asking.signals.words = std::log1p(static_cast<double>(asking.draft.words));
   asking.confidence = asking.draft.sentences.empty() ? 0 : retrieval::answer_confidence(asking.signals);
+
+  const retrieval::ModelDrafter* const model = call.services.retrieval.answer_model();
+  if (model == nullptr || sources.empty()) return success();
+  Result<retrieval::Draft> drafted = model->draft(request, call.deadline);
+  if (!drafted) {
+    building.degraded.push_back(
+        preview(fmt::format("{}: {}", model->name(), drafted.error().message), limits::preview_bytes_max));
+    return success();
+  }
+  asking.draft = *std::move(drafted);
+  asking.drafter = model->name();
+  asking.model = model->model();
   return success();
 }
 
@@ -139,6 +158,7 @@ std::string answer_text(const Asking& asking) {
   for (const retrieval::AnswerSentence& sentence : asking.draft.sentences) {
     text += (text.empty() ? "" : "\n") + sentence.text;
     for (std::size_t i = 0; i < sentence.citations.size(); ++i) text += fmt::format(" [{}]", ++number);
+    if (!sentence.supported) text += " [unsupported]";
   }
   return text;
 }
@@ -187,6 +207,7 @@ json::Writer reply_begun(const Asking& asking, const Uuid& manifest_id) {
   out.end_object().key("confidence").begin_object();
   out.member("local", asking.confidence).member("cloud", 0.0).end_object();
   out.member("logs_ref", "manifest://" + manifest_id.text()).member("drafter", asking.drafter);
+  if (!asking.model.empty()) out.member("model", asking.model);
   const PackBuilding& building = asking.building;
   if (const std::string reason = reason_of(asking); !reason.empty()) out.member("reason", reason);
   if (asking.draft.sentences.empty() && building.candidates.empty() && building.count > 0)
@@ -212,6 +233,8 @@ std::string answered_body(const Call& call, const Asking& asking, const Uuid& ma
   if (const auto branch = call.params["branch"].as_string()) out.member("branch", *branch);
   write_questions(out, asking.building);
   out.member("drafter", asking.drafter).member("prompt_hash", asking.prompt_hash);
+  if (!asking.model.empty()) out.member("model", asking.model);
+  if (!asking.building.degraded.empty()) out.member("degraded", asking.building.degraded);
   out.member("answer", answer_text(asking));
   if (const std::string reason = reason_of(asking); !reason.empty()) out.member("reason", reason);
   out.key("citations").begin_array();
@@ -245,7 +268,7 @@ Result<Answer> ask(Call& call) {
     if (!outcome.halts.empty()) return stop(outcome, run);
   }
   building.pack = retrieval::make_pack(building.candidates, building.budget);
-  RETURN_IF_ERROR(draft(asking, call.deadline));
+  RETURN_IF_ERROR(draft(call, asking));
 
   const store::ManifestRow row =
       make_manifest(make_uuid_v7(call.services.clock.now()), run->run_id, manifest_text(asking));

@@ -1,14 +1,11 @@
 // context.build: turns questions into a context pack within a budget (retrieval/query/pack.hpp). A manifest lists the
 // included and the excluded passages with reasons; it belongs to the run that the context is for, otherwise to _log.
 // Manifest and context.built share one commit, and the pack is returned after it.
-#include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/limits.hpp"
-#include "base/text.hpp"
 #include "gateway/access.hpp"
+#include "gateway/methods/knowledge/packs.hpp"
 #include "gateway/methods/knowledge/questions.hpp"
 #include "gateway/methods/log/manifest_rows.hpp"
 #include "gateway/methods/methods.hpp"
