@@ -138,6 +138,16 @@ class Rows(RowsCase):
                             f"UPDATE event SET body = replace(body::text, '12 passed', '99 passed')::json WHERE seq = {seq}",
                             f"UPDATE event SET body_hash = sha256(salt || convert_to(body::text, 'UTF8')) WHERE seq = {seq}")
 
+    def test_t1_evidence_that_seems_erased(self) -> None:
+        self.assert_refused("evidence", """UPDATE evidence SET hash = repeat('0', 64), content = '{"text": "14 passed"}'""", also=("list", "facts"))
+
+    def test_t1_a_claim_that_seems_erased(self) -> None:
+        self.assert_refused("claims", "UPDATE claim SET text = '', pointers = '[]'")
+
+    def test_t3_an_event_of_a_state_that_seems_erased(self) -> None:
+        seq = self.seq("type = 'state.patched' AND body::text LIKE '%Porto%'")
+        self.assert_refused("state", f"UPDATE event SET body = NULL, salt = NULL WHERE seq = {seq}", "DELETE FROM snapshot", also=("events",))
+
     def test_t2_the_last_evidence(self) -> None:
         self.assert_refused("evidence", f"DELETE FROM evidence WHERE evidence_id = '{self.evidence[1]}'", also=("list",))
 
@@ -328,6 +338,12 @@ class NewestSnapshot(RowsCase):
         last = self.row("last")
         self.assert_refused("pointers", f"UPDATE snapshot SET state = replace(state::text, 'Porto', 'Paris')::json WHERE {last}",
                             f"UPDATE snapshot SET state_hash = sha256(convert_to(state::text, 'UTF8')) WHERE {last}", also=("state", "snapshot"))
+
+    def test_t1_the_last_snapshot_whose_event_seems_erased(self) -> None:
+        last = self.row("last")
+        self.assert_refused("snapshot", f"UPDATE snapshot SET state = replace(state::text, 'Porto', 'Paris')::json WHERE {last}", self.hashes(last),
+                            f"UPDATE event SET body = NULL, salt = NULL WHERE seq = (SELECT event_seq FROM snapshot WHERE {last})",
+                            also=("state", "snapshots", "pointers"))
 
     def test_t2_and_t3_deleted_snapshots(self) -> None:
         self.assert_refused("state", f"DELETE FROM snapshot WHERE {self.row('last')}")

@@ -231,7 +231,7 @@ std::string answered_body(const Call& call, const Asking& asking, const Uuid& ma
   json::Writer out;
   out.begin_object().member("id", asking.id.text()).member("manifest_id", manifest_id.text());
   if (const auto branch = call.params["branch"].as_string()) out.member("branch", *branch);
-  write_questions(out, asking.building);
+  write_questions(out, asking.building, limits::ask_question_bytes_max);
   out.member("drafter", asking.drafter).member("prompt_hash", asking.prompt_hash);
   if (!asking.model.empty()) out.member("model", asking.model);
   if (!asking.building.degraded.empty()) out.member("degraded", asking.building.degraded);

@@ -91,10 +91,10 @@ void write_budget(json::Writer& out, const PackBuilding& building) {
       .member("used", building.pack.used);
 }
 
-void write_questions(json::Writer& out, const PackBuilding& building) {
+void write_questions(json::Writer& out, const PackBuilding& building, std::size_t bytes_max) {
   out.key("queries").begin_array();
   for (const retrieval::Question& question : building.questions) {
-    out.begin_object().member("query", preview(question.text, limits::pack_logged_query_bytes_max));
+    out.begin_object().member("query", preview(question.text, bytes_max));
     if (!question.corpora.empty()) out.member("corpus", question.corpora.front());
     out.end_object();
   }

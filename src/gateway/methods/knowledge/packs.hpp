@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "gateway/call.hpp"
 #include "retrieval/query/pack.hpp"
 #include "retrieval/query/retriever.hpp"
@@ -36,7 +37,8 @@ Status find_candidates(Call& call, PackBuilding& building);
 
 // Members of the manifest: the questions, the budget, and the selection with its reasons. Lists the excluded passages
 // as far as they fit.
-void write_questions(json::Writer& out, const PackBuilding& building);
+void write_questions(json::Writer& out, const PackBuilding& building,
+                     std::size_t bytes_max = limits::pack_logged_query_bytes_max);
 void write_budget(json::Writer& out, const PackBuilding& building);
 void write_left_out(json::Writer& out, const PackBuilding& building, const retrieval::LeftOut& item);
 void write_selection(json::Writer& out, const PackBuilding& building);
