@@ -2574,6 +2574,7 @@ CREATE INDEX document_history ON public.document USING btree (log_no, corpus, do
 CREATE INDEX document_removed ON public.document USING btree (log_no, removed_at) WHERE (removed_at IS NOT NULL);
 CREATE INDEX document_sources ON public.document USING gin (sources);
 CREATE INDEX document_text_artifact ON public.document USING btree (text_artifact_id) WHERE (text_artifact_id IS NOT NULL);
+CREATE INDEX event_redacted ON ONLY public.event USING btree (log_no, (((body ->> 'seq'::text))::bigint)) WHERE (type = 'event.redacted'::text);
 CREATE INDEX evidence_hash ON public.evidence USING btree (log_no, hash, seq);
 CREATE INDEX evidence_link_evidence ON public.evidence_link USING btree (evidence_id);
 CREATE UNIQUE INDEX evidence_link_once ON public.evidence_link USING btree (log_no, claim_id, evidence_id, relation);

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 import unittest
 from typing import Any, Callable
 
@@ -33,32 +34,49 @@ BODY_HASH = "UPDATE event SET body_hash = sha256(salt || convert_to(body::text, 
 
 
 class RowsCase(unittest.TestCase):
+    """Each test edits a copy of the data folder of one daemon."""
     daemon: Daemon
+    template: Daemon
     snapshot_of_the_end = False
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.template = Daemon()
+        cls.addClassCleanup(cls.template.destroy)
+        cls.template.start()
+        with cls.template.client() as client:
+            cls.record(client)
+        assert cls.template.stop() == 0
 
     def setUp(self) -> None:
         self.daemon = Daemon()
         self.addCleanup(self.daemon.destroy)
+        subprocess.run(["cp", "-a", self.template.data, self.daemon.data], check=True)
         self.daemon.start()
         with self.daemon.client() as client:
-            self.record(client)
             status = wait_until(lambda: (found := client.call("server.status"))["checkpoint"]["size"] == found["log"]["size"] and found, "a checkpoint")
         self.uri, self.log_id = status["database"], status["log"]["log_id"]
 
-    def record(self, client: Any) -> None:
+    evidence: list[str]
+    manifests: list[str]
+    artifact: dict[str, Any]
+    snapshots: list[int]
+
+    @classmethod
+    def record(cls, client: Any) -> None:
         client.call("run.start", run_id="r", agent={"name": "a"})
         client.call("run.start", run_id="other", agent={"name": "a"})
-        self.evidence = [client.call("evidence.record", run_id="r", type="note", content={"text": f"{n} passed"})["evidence_id"] for n in (12, 13)]
+        cls.evidence = [client.call("evidence.record", run_id="r", type="note", content={"text": f"{n} passed"})["evidence_id"] for n in (12, 13)]
         client.call("claim.record", run_id="r", text="The test passes.", pointers=[])
-        self.manifests = [client.call("manifest.put", run_id="r", manifest={"items": [], "why": f"all of {n}"})["manifest_id"] for n in (1, 2)]
-        self.artifact = client.put("r", b"the port is 8443", mime_type="text/plain")
+        cls.manifests = [client.call("manifest.put", run_id="r", manifest={"items": [], "why": f"all of {n}"})["manifest_id"] for n in (1, 2)]
+        cls.artifact = client.put("r", b"the port is 8443", mime_type="text/plain")
         client.append("r", "state.patched", {"format": "merge", "patch": {"city": "Lisbon"}})
-        self.snapshots = [client.call("snapshot.take", run_id="r")["seq"]]
+        cls.snapshots = [client.call("snapshot.take", run_id="r")["seq"]]
         client.append("r", "state.patched", {"format": "merge", "patch": {"city": "Porto"}})
         client.append("other", "state.patched", {"format": "merge", "patch": {"city": "Faro"}})
         client.call("snapshot.take", run_id="other")
-        if self.snapshot_of_the_end:
-            self.snapshots.append(client.call("snapshot.take", run_id="r")["seq"])
+        if cls.snapshot_of_the_end:
+            cls.snapshots.append(client.call("snapshot.take", run_id="r")["seq"])
 
     def sql(self, *statements: str) -> None:
         self.daemon.sql_at(self.uri, REPLICA + "; ".join(statements))
