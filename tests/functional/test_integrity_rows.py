@@ -27,6 +27,7 @@ from typing import Any, Callable
 from integrity_case import Attacker
 from support import Daemon, main, muniment, wait_until
 
+EVIDENCE = "type = 'evidence.recorded'"
 REPLICA = "SET session_replication_role = replica; "
 
 
@@ -298,6 +299,33 @@ class Rows(RowsCase):
 
     def test_t3_an_event_that_is_not_listed(self) -> None:
         self.assert_refused("events", "DELETE FROM event WHERE type = 'state.patched' AND body::text LIKE '%Lisbon%'")
+
+    def test_t8_the_type_of_an_event_hides_it_from_filtered_lists(self) -> None:
+        seq = self.seq("type = 'state.patched' AND body::text LIKE '%Porto%'")
+        self.assert_refused("events", f"UPDATE event SET type = 'x.v.other' WHERE seq = {seq}")
+
+    def test_t8_the_type_of_an_event_hides_its_row_from_the_ledger(self) -> None:
+        self.assert_refused("list", f"UPDATE event SET type = 'x.v.other' WHERE seq = {self.seq(EVIDENCE)}",
+                            f"DELETE FROM evidence WHERE seq = {self.seq(EVIDENCE)}")
+
+    def test_t8_a_task_that_required_evidence(self) -> None:
+        with self.daemon.client() as client:
+            client.call("task.open", run_id="r", task_id="t", content="Make the tests pass")
+        self.sql("""UPDATE event SET body = replace(body::text, '"requires_evidence":true', '"requires_evidence":false')::json WHERE type = 'task.opened'""")
+        with self.daemon.client(retry_for_s=0) as client:
+            with self.assertRaises(muniment.MunimentError) as refused:
+                client.call("task.complete", run_id="r", task_id="t", evidence_ids=[])
+            self.assertEqual(refused.exception.code, "corrupt")
+
+    def test_t8_the_time_of_another_event(self) -> None:
+        with self.daemon.client() as client:
+            moment = client.call("event.get", seq=self.seq("body::text LIKE '%Porto%'") - 1)["event"]["recorded_at"]
+            before = client.call("run.rehydrate", run_id="r", path="/working/city", asof=moment)["state"]
+        self.sql(f"UPDATE event SET recorded_at = '{moment}' WHERE seq = {self.seq('true')}")
+        with self.daemon.client(retry_for_s=0) as client:
+            with self.assertRaises(muniment.MunimentError) as refused:
+                client.call("run.rehydrate", run_id="r", path="/working/city", asof=moment)
+            self.assertEqual((refused.exception.code, before), ("corrupt", "Lisbon"))
 
     def test_t2_a_state_without_its_last_event(self) -> None:
         self.assert_refused("state", "DELETE FROM event WHERE type = 'state.patched' AND body::text LIKE '%Porto%'")

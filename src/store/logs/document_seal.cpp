@@ -25,7 +25,7 @@ std::string DocumentSeal::record(std::int64_t next_seq, std::string_view digest)
 
 void DocumentSeal::note(std::int64_t next_seq, std::string_view digest) {
   const std::string bytes = record(next_seq, digest);
-  const Fd file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const Fd file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   const bool written = file.open() && ::pwrite(file.get(), bytes.data(), bytes.size(), (1 - kept_) * seal_bytes) ==
                                           static_cast<ssize_t>(bytes.size());
   if (!written && !failed_)
@@ -35,7 +35,7 @@ void DocumentSeal::note(std::int64_t next_seq, std::string_view digest) {
 }
 
 bool DocumentSeal::matches(std::int64_t next_seq, std::string_view digest) {
-  const Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.open()) return false;
   const std::string wanted = record(next_seq, digest);
   for (int place = 0; place < 2; ++place) {

@@ -43,11 +43,16 @@ Result<std::int64_t> Reader::log_size() {
 }
 
 Result<std::int64_t> Reader::seq_as_of(Time time) {
-  return guarded(impl_->connection, "looking for the position of a time", [&] {
-    return std::min(impl_->place.size - 1,
-                    integer_of(query(impl_->connection, "seq_as_of", "SELECT event_seq_as_of($1, $2)",
-                                     impl_->params().time(time))[0][0]));
-  });
+  ASSIGN_OR_RETURN(const std::int64_t found, guarded(impl_->connection, "looking for the position of a time", [&] {
+                     return std::min(impl_->place.size - 1,
+                                     integer_of(query(impl_->connection, "seq_as_of", "SELECT event_seq_as_of($1, $2)",
+                                                      impl_->params().time(time))[0][0]));
+                   }));
+  // The times on both sides decide.
+  for (const std::int64_t seq : {found, found + 1}) {
+    if (seq >= 0) RETURN_IF_ERROR(event_as_recorded(seq));
+  }
+  return found;
 }
 
 Result<bool> Reader::has_passed(Time time, const Clock& clock, const Tail& tail, Deadline deadline) {

@@ -135,6 +135,9 @@ class Reader {
   Status confirm(const std::vector<SnapshotRow>& snapshots);
   // Like event_at, but of the event that the log recorded. Errors: also corrupt.
   Result<std::optional<events::Event>> event_as_recorded(std::int64_t seq);
+  // Holds each event of the filter's run, without its body, against the log's tree: what the filter leaves out might be
+  // an event whose type, step, actor or time was changed. `from_seq` and `to_seq` are inclusive.
+  Status confirm_run(const EventFilter& filter, std::int64_t from_seq, std::int64_t to_seq);
   // Checks that the table holds every event of a run from `from_run_seq` on, at least up to `next_run_seq`. Does
   // nothing without the log's tree. Errors: corrupt.
   Status check_run(std::int64_t run_no, std::int64_t from_run_seq, std::int64_t next_run_seq);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "base/json/json.hpp"
@@ -17,6 +18,8 @@
 
 namespace muniment::store {
 namespace {
+
+constexpr std::int64_t confirmed_per_page = 1'024;  // events without bodies
 
 using events::Event;
 using RunPosition = std::pair<std::int64_t, std::int64_t>;  // run_no, run_seq
@@ -136,6 +139,37 @@ Status Reader::confirm(const std::vector<Event>& events) {
 Status Reader::confirm(const std::vector<EvidenceRow>& evidence) { return hold_evidence(*this, *impl_, evidence); }
 
 Status Reader::confirm(const std::vector<SnapshotRow>& snapshots) { return hold_snapshots(*this, *impl_, snapshots); }
+
+Status Reader::confirm_run(const EventFilter& filter, std::int64_t from_seq, std::int64_t to_seq) {
+  if (facts_of(*impl_) == nullptr || !filter.run_no) return success();
+  std::int64_t from = std::max<std::int64_t>(filter.from_run_seq.value_or(0), 0);
+  const std::int64_t to = filter.to_run_seq.value_or(std::numeric_limits<std::int64_t>::max());
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(
+        const auto events, guarded(impl_->connection, "reading the events of a run", [&] {
+          auto page =
+              rows_of(query(impl_->connection, "events_of_run",
+                            "SELECT " MUNIMENT_EVENT_COLUMNS_WITH(
+                                "NULL::json") " FROM event "
+                                              "WHERE log_no = $1 AND run_no = $2 AND run_seq BETWEEN $3 AND $4 AND "
+                                              "seq BETWEEN $5 AND $6 ORDER BY run_seq LIMIT $7",
+                            impl_->params()
+                                .integer(*filter.run_no)
+                                .integer(from)
+                                .integer(to)
+                                .integer(from_seq)
+                                .integer(to_seq)
+                                .integer(confirmed_per_page)),
+                      event_of);
+          impl_->name_runs(page);
+          return page;
+        }));
+    RETURN_IF_ERROR(confirm(events));
+    more = std::ssize(events) == confirmed_per_page;
+    if (more) from = events.back().run_seq + 1;
+  }
+  return success();
+}
 
 Status Reader::check_run(std::int64_t run_no, std::int64_t from_run_seq, std::int64_t next_run_seq) {
   if (facts_of(*impl_) == nullptr) return success();

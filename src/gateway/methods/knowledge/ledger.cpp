@@ -2,6 +2,7 @@
 // critical: they are resolved before the record is written, and one that does not resolve stops the run.
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -335,6 +336,9 @@ static Status check_complete(const Call& call, const ReadRun& found, bool eviden
   const std::int64_t run_no = found.run->view().run_no;
   if (call.params["cursor"] || run_no <= 0) return success();
   RETURN_IF_ERROR(found.reader->check_run(run_no, 0, found.run->next_run_seq()));
+  store::EventFilter all;
+  all.run_no = run_no;
+  RETURN_IF_ERROR(found.reader->confirm_run(all, 0, std::numeric_limits<std::int64_t>::max()));
   return found.reader->check_ledger(run_no, found.run->run_id, evidence);
 }
 

@@ -1,5 +1,6 @@
 // event.get and event.list: read the log, one page at a time.
 #include <algorithm>
+#include <limits>
 
 #include "base/limits.hpp"
 #include "gateway/access.hpp"
@@ -18,12 +19,15 @@ Error no_event(const Call& call, std::string_view which) {
 }
 
 // Holds events against the log's tree. The events of a refused log are listed on request only.
-Status confirm(Call& call, store::Reader& reader, const std::vector<events::Event>& events) {
-  const Status confirmed = reader.confirm(events);
+Status with_advice(const Call& call, Status confirmed) {
   if (confirmed || is_transient(confirmed.error().code)) return confirmed;
   Error error = confirmed.error();
   if (call.caller.admin) error.message += ". To examine the events: event.list with unconfirmed";
   return error;
+}
+
+Status confirm(Call& call, store::Reader& reader, const std::vector<events::Event>& events) {
+  return with_advice(call, reader.confirm(events));
 }
 
 Result<std::optional<events::Event>> event_named(Call& call) {
@@ -154,6 +158,18 @@ Result<Answer> event_get(Call& call) {
   return Reply{std::move(text), {}};
 }
 
+// Holds the events of the run that the filter may have hidden, up to the end of the page.
+Status confirm_hidden(Call& call, const Asked& asked, const std::vector<events::Event>& fetched, PageLimits at_most) {
+  const store::EventFilter& filter = asked.filter;
+  const bool hides =
+      !filter.types.empty() || filter.step_id || filter.actor || filter.origin || filter.since || filter.until;
+  if (!filter.run_no || !hides) return success();
+  const bool cut = fetched.size() > at_most.items || bytes_of(fetched) >= at_most.bytes;
+  std::int64_t from = filter.from_seq, to = filter.to_seq.value_or(std::numeric_limits<std::int64_t>::max());
+  if (cut) (filter.newest_first ? from : to) = fetched.back().seq;
+  return with_advice(call, asked.reader->confirm_run(filter, from, to));
+}
+
 Result<Answer> event_list(Call& call) {
   ASSIGN_OR_RETURN(const EventFields fields, event_fields(call.params["fields"]));
   ASSIGN_OR_RETURN(Asked asked, events_asked_for(call));
@@ -168,6 +184,7 @@ Result<Answer> event_list(Call& call) {
                    asked.reader->events(filter, at_most.items + 1, at_most.bytes + limits::event_body_bytes_max));
   const bool confirmed = !call.params["unconfirmed"].as_bool().value_or(false);
   if (confirmed) RETURN_IF_ERROR(confirm(call, *asked.reader, fetched));
+  if (confirmed) RETURN_IF_ERROR(confirm_hidden(call, asked, fetched, at_most));
   // The first page tells whether events of the run are missing; a filter would hide that.
   if (confirmed && filter.run_no && !call.params["cursor"] && !filter.newest_first)
     RETURN_IF_ERROR(asked.reader->check_run(*filter.run_no, filter.from_run_seq.value_or(0), asked.next_run_seq));

@@ -2,6 +2,7 @@
 // are read from their artifacts up to a limit.
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/limits.hpp"
@@ -91,11 +92,13 @@ Result<judging::Judgement> judge_events(Call& call, const ReadRun& found, Spille
   filter.from_run_seq = 0;
   filter.to_run_seq = next_run_seq - 1;
   filter.types.assign(std::begin(judged_types), std::end(judged_types));
+  RETURN_IF_ERROR(found.reader->confirm_run(filter, 0, std::numeric_limits<std::int64_t>::max()));
   judging::RunJudge judge;
   while (true) {
     ASSIGN_OR_RETURN(const std::vector<events::Event> page,
                      found.reader->events(filter, limits::page_items_max, limits::page_bytes_max));
     if (page.empty()) return std::move(judge).finish();
+    RETURN_IF_ERROR(found.reader->confirm(page));
     for (const events::Event& event : page) RETURN_IF_ERROR(judge_event(judge, spilled, event));
     filter.from_run_seq = page.back().run_seq + 1;
     if (call.services.clock.monotonic() >= call.deadline) {

@@ -1,5 +1,6 @@
 // snapshot.take, snapshot.latest, snapshot.list and run.rehydrate: store and restore the state of a run.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -107,6 +108,8 @@ Result<std::string> messages_page(const Call& call, const ReadRun& found, const 
   if (from <= last) {
     ASSIGN_OR_RETURN(events, found.reader->events(filter, limit, limits::page_bytes_max));
     RETURN_IF_ERROR(found.reader->confirm(events));
+    if (events.size() == limit) filter.to_run_seq = events.back().run_seq;
+    RETURN_IF_ERROR(found.reader->confirm_run(filter, 0, std::numeric_limits<std::int64_t>::max()));
   }
   std::string text = "{\"events\":[";
   for (const events::Event& event : events) {
