@@ -11,7 +11,6 @@ namespace muniment::audit {
 namespace {
 
 constexpr std::size_t tiles_max = 4'096;  // leaves of a million events, 32 MiB
-constexpr std::chrono::seconds published_within{10};
 constexpr std::chrono::milliseconds visible_before{1'000};
 
 Error other_leaf(std::int64_t seq) {
@@ -43,14 +42,15 @@ Status PublishedTree::prove_tile(std::int64_t tile, const Published& published) 
   return success();
 }
 
-Status PublishedTree::holds(const events::Event& event, const Hash& leaf) {
+Status PublishedTree::holds(const events::Event& event, const Hash& leaf, Deadline until) {
   const std::int64_t seq = event.seq;
   if (restored_) return success();
   if (seq < 0) return other_leaf(seq);
   if (seq >= tail_.next_seq()) {
     const store::LogStatus log = appender_.status();
     if (seq >= log.size && seq < log.size + log.in_flight) return success();
-    if (!tail_.wait(seq, visible_before)) return other_leaf(seq);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (!tail_.wait(seq, std::clamp(left, std::chrono::milliseconds(0), visible_before))) return other_leaf(seq);
   }
   Published published = publisher_.newest();
   if (seq >= published.checkpoint.size) {
@@ -59,7 +59,7 @@ Status PublishedTree::holds(const events::Event& event, const Hash& leaf) {
       const events::Event& written = *newer->front();
       return written.seq == seq && written.run_hash == event.run_hash ? success() : Status(other_leaf(seq));
     }
-    ASSIGN_OR_RETURN(published, publisher_.covering(seq, std::chrono::steady_clock::now() + published_within));
+    ASSIGN_OR_RETURN(published, publisher_.covering(seq, until));
   }
   const auto at = static_cast<std::size_t>(seq % tile_width) * sizeof(Hash);
   const std::lock_guard lock(mutex_);

@@ -21,7 +21,7 @@ class PublishedTree final : public store::RecordedTree {
 
   // Waits for an event that is neither in the tail nor published yet. An event that this daemon has sent and Postgres
   // has not confirmed is its own: another row in its place would stop the writer.
-  Status holds(const events::Event& event, const Hash& leaf) override;
+  Status holds(const events::Event& event, const Hash& leaf, Deadline until) override;
 
  private:
   Status prove_tile(std::int64_t tile, const Published& published);
