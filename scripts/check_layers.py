@@ -55,7 +55,7 @@ BUDGETS = {
     "base": 9_720,
     "cli": 25_400,
     "client": 3_100,
-    "daemon": 4_300,
+    "daemon": 4_350,
     "events": 2_710,
     "evidence": 19_950,
     "gateway": 13_750,

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "audit/closed_tree.hpp"
 #include "events/merkle_proof.hpp"
 
 namespace muniment::audit {
@@ -22,9 +23,9 @@ Error other_leaf(std::int64_t seq) {
 
 // Reads a tile and proves its first leaf. The hashes of that proof include all other leaves of the tile, so that the
 // whole tile is proven.
-Status PublishedTree::prove_tile(std::int64_t tile, const Published& published) {
-  const std::int64_t size = published.checkpoint.size, first = tile * tile_width;
-  TreeReader tree(publisher_.tiles(), size);
+Status PublishedTree::prove_tile(std::int64_t tile, const Fd& tiles, const Checkpoint& checkpoint) {
+  const std::int64_t size = checkpoint.size, first = tile * tile_width;
+  TreeReader tree(tiles, size);
   std::string leaves;
   for (std::int64_t seq = first; seq < std::min(size, first + tile_width); ++seq) {
     ASSIGN_OR_RETURN(const Hash leaf, tree.node(0, seq));
@@ -32,7 +33,7 @@ Status PublishedTree::prove_tile(std::int64_t tile, const Published& published) 
   }
   ASSIGN_OR_RETURN(const Hash leaf, tree.node(0, first));
   ASSIGN_OR_RETURN(const auto proof, events::inclusion_proof(first, size, tree.reader()));
-  if (!events::proves_inclusion(leaf, first, size, published.checkpoint.root, proof)) {
+  if (!events::proves_inclusion(leaf, first, size, checkpoint.root, proof)) {
     return Error(
         Errc::corrupt,
         fmt::format("the tiles of the events from {} on do not yield the log's root. Run muniment-verify", first));
@@ -44,8 +45,13 @@ Status PublishedTree::prove_tile(std::int64_t tile, const Published& published) 
 
 Status PublishedTree::holds(const events::Event& event, const Hash& leaf, Deadline until) {
   const std::int64_t seq = event.seq;
-  if (restored_) return success();
   if (seq < 0) return other_leaf(seq);
+  if (restored_ != nullptr) {
+    ASSIGN_OR_RETURN(const ClosedTree::Proven* const proven, restored_->proven(until));
+    const TreeToProve& whole = proven->whole;
+    if (seq >= whole.published.checkpoint.size) return other_leaf(seq);
+    return compare(seq, leaf, whole.tiles, whole.published.checkpoint);
+  }
   if (seq >= tail_.next_seq()) {
     const store::LogStatus log = appender_.status();
     if (seq >= log.size && seq < log.size + log.in_flight) return success();
@@ -61,10 +67,14 @@ Status PublishedTree::holds(const events::Event& event, const Hash& leaf, Deadli
     }
     ASSIGN_OR_RETURN(published, publisher_.covering(seq, until));
   }
+  return compare(seq, leaf, publisher_.tiles(), published.checkpoint);
+}
+
+Status PublishedTree::compare(std::int64_t seq, const Hash& leaf, const Fd& tiles, const Checkpoint& checkpoint) {
   const auto at = static_cast<std::size_t>(seq % tile_width) * sizeof(Hash);
   const std::lock_guard lock(mutex_);
   std::string& leaves = tiles_[seq / tile_width];
-  if (leaves.size() <= at) RETURN_IF_ERROR(prove_tile(seq / tile_width, published));
+  if (leaves.size() <= at) RETURN_IF_ERROR(prove_tile(seq / tile_width, tiles, checkpoint));
   const std::string& proven = tiles_[seq / tile_width];
   return std::memcmp(proven.data() + at, leaf.data(), sizeof(Hash)) == 0 ? success() : Status(other_leaf(seq));
 }

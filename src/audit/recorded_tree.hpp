@@ -13,10 +13,13 @@
 
 namespace muniment::audit {
 
+class ClosedTree;
+
 class PublishedTree final : public store::RecordedTree {
  public:
-  // All outlive it. `restored`: the tree of a restored log is not published, so that nothing is held against it.
-  PublishedTree(const Publisher& publisher, const store::Appender& appender, const store::Tail& tail, bool restored)
+  // All outlive it. `restored`: the tree of a restored log, which the publisher does not publish; otherwise nullptr.
+  PublishedTree(const Publisher& publisher, const store::Appender& appender, const store::Tail& tail,
+                ClosedTree* restored)
       : publisher_(publisher), appender_(appender), tail_(tail), restored_(restored) {}
 
   // Waits for an event that is neither in the tail nor published yet. An event that this daemon has sent and Postgres
@@ -24,12 +27,13 @@ class PublishedTree final : public store::RecordedTree {
   Status holds(const events::Event& event, const Hash& leaf, Deadline until) override;
 
  private:
-  Status prove_tile(std::int64_t tile, const Published& published);
+  Status compare(std::int64_t seq, const Hash& leaf, const Fd& tiles, const Checkpoint& checkpoint);
+  Status prove_tile(std::int64_t tile, const Fd& tiles, const Checkpoint& checkpoint);
 
   const Publisher& publisher_;
   const store::Appender& appender_;
   const store::Tail& tail_;
-  const bool restored_;
+  ClosedTree* const restored_;
   std::mutex mutex_;
   std::map<std::int64_t, std::string> tiles_;  // proven tiles of leaves, full or partial, by index
 };
