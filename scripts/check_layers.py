@@ -51,7 +51,7 @@ FOLDERS = {
 # and its commit says why; a change that shrinks a folder lowers it.
 BUDGETS = {
     "adapters": 17_800,
-    "audit": 3_750,
+    "audit": 3_800,
     "base": 9_720,
     "cli": 25_400,
     "client": 3_100,

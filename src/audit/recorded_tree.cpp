@@ -11,7 +11,6 @@
 namespace muniment::audit {
 namespace {
 
-constexpr std::size_t tiles_max = 4'096;  // leaves of a million events, 32 MiB
 constexpr std::chrono::milliseconds visible_before{1'000};
 
 Error other_leaf(std::int64_t seq) {
@@ -20,6 +19,19 @@ Error other_leaf(std::int64_t seq) {
 }
 
 }  // namespace
+
+const std::string* ProvenTiles::find(std::int64_t tile) {
+  const auto found = tiles_.find(tile);
+  if (found == tiles_.end()) return nullptr;
+  found->second.used = ++uses_;
+  return &found->second.leaves;
+}
+
+void ProvenTiles::put(std::int64_t tile, std::string leaves) {
+  if (tiles_.size() >= tiles_max_ && !tiles_.contains(tile))
+    tiles_.erase(std::ranges::min_element(tiles_, {}, [](const auto& held) { return held.second.used; }));
+  tiles_[tile] = {std::move(leaves), ++uses_};
+}
 
 // Reads a tile and proves its first leaf. The hashes of that proof include all other leaves of the tile, so that the
 // whole tile is proven.
@@ -38,8 +50,7 @@ Status PublishedTree::prove_tile(std::int64_t tile, const Fd& tiles, const Check
         Errc::corrupt,
         fmt::format("the tiles of the events from {} on do not yield the log's root. Run muniment-verify", first));
   }
-  while (tiles_.size() >= tiles_max) tiles_.erase(tiles_.begin());
-  tiles_[tile] = std::move(leaves);
+  tiles_.put(tile, std::move(leaves));
   return success();
 }
 
@@ -73,10 +84,12 @@ Status PublishedTree::holds(const events::Event& event, const Hash& leaf, Deadli
 Status PublishedTree::compare(std::int64_t seq, const Hash& leaf, const Fd& tiles, const Checkpoint& checkpoint) {
   const auto at = static_cast<std::size_t>(seq % tile_width) * sizeof(Hash);
   const std::lock_guard lock(mutex_);
-  std::string& leaves = tiles_[seq / tile_width];
-  if (leaves.size() <= at) RETURN_IF_ERROR(prove_tile(seq / tile_width, tiles, checkpoint));
-  const std::string& proven = tiles_[seq / tile_width];
-  return std::memcmp(proven.data() + at, leaf.data(), sizeof(Hash)) == 0 ? success() : Status(other_leaf(seq));
+  const std::string* leaves = tiles_.find(seq / tile_width);
+  if (leaves == nullptr || leaves->size() <= at) {
+    RETURN_IF_ERROR(prove_tile(seq / tile_width, tiles, checkpoint));
+    leaves = tiles_.find(seq / tile_width);
+  }
+  return std::memcmp(leaves->data() + at, leaf.data(), sizeof(Hash)) == 0 ? success() : Status(other_leaf(seq));
 }
 
 }  // namespace muniment::audit

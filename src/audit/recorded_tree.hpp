@@ -15,6 +15,27 @@ namespace muniment::audit {
 
 class ClosedTree;
 
+inline constexpr std::size_t proven_tiles_max = 4'096;  // leaves of a million events, 32 MiB
+
+// The leaves of proven tiles, full or partial, by index: those that were used last. One thread at a time.
+class ProvenTiles {
+ public:
+  explicit ProvenTiles(std::size_t tiles_max) : tiles_max_(tiles_max) {}
+
+  const std::string* find(std::int64_t tile);  // nullptr if it is not held
+  void put(std::int64_t tile, std::string leaves);
+
+ private:
+  struct Tile {
+    std::string leaves;
+    std::uint64_t used = 0;  // number of the last use
+  };
+
+  const std::size_t tiles_max_;
+  std::map<std::int64_t, Tile> tiles_;
+  std::uint64_t uses_ = 0;
+};
+
 class PublishedTree final : public store::RecordedTree {
  public:
   // All outlive it. `restored`: the tree of a restored log, which the publisher does not publish; otherwise nullptr.
@@ -35,7 +56,7 @@ class PublishedTree final : public store::RecordedTree {
   const store::Tail& tail_;
   ClosedTree* const restored_;
   std::mutex mutex_;
-  std::map<std::int64_t, std::string> tiles_;  // proven tiles of leaves, full or partial, by index
+  ProvenTiles tiles_{proven_tiles_max};
 };
 
 }  // namespace muniment::audit
