@@ -1,5 +1,6 @@
 // Tests of holding events against the log's tree when they are read.
 #include "events/entry.hpp"
+#include "store/read/document_lives.hpp"
 #include "store/read/recorded.hpp"
 #include "support/reader_fixture.hpp"
 
@@ -62,6 +63,26 @@ TEST_F(RecordedEvents, AreNotAskedForAfterATransientError) {
     EXPECT_EQ(differing.error().code, code);
     EXPECT_EQ(tree_->asked, 1);
   }
+}
+
+TEST_F(RecordedEvents, TheOwnerOfACorpusIsUnknownAfterATransientErrorAndNotTamperedWith) {
+  const auto lives = std::make_shared<DocumentLives>("key");
+  DocumentRow row;
+  row.corpus = "notes";
+  row.document = "a";
+  row.seq = 0;
+  lives->add(row);
+  lives->begin(5);
+  recorded_.recorded->set({log_id_, tree_, nullptr, lives});
+  run("INSERT INTO corpus (log_no, corpus, owner, first_seq, last_seq) VALUES (1, 'notes', 'uid:1000', 0, 0)");
+  const auto corpus = held_.corpus("notes");
+  ASSERT_TRUE(corpus && *corpus) << corpus.error().message;
+  EXPECT_EQ((*corpus)->owner, "uid:1000");
+  tree_->answer = Error(Errc::unavailable, "no checkpoint covers the event yet");
+  EXPECT_EQ(held_.corpus("notes").error().code, Errc::unavailable);
+  EXPECT_EQ(held_.corpora(std::nullopt, false).error().code, Errc::unavailable);
+  tree_->answer = Error(Errc::corrupt, "another leaf");
+  EXPECT_EQ(held_.corpus("notes").error().code, Errc::corrupt);
 }
 
 TEST_F(RecordedEvents, AreAllNamedThatDiffer) {
