@@ -51,11 +51,11 @@ FOLDERS = {
 # and its commit says why; a change that shrinks a folder lowers it.
 BUDGETS = {
     "adapters": 17_800,
-    "audit": 3_750,
+    "audit": 3_800,
     "base": 9_750,
     "cli": 25_400,
     "client": 3_100,
-    "daemon": 4_320,
+    "daemon": 4_370,
     "events": 2_710,
     "evidence": 19_950,
     "gateway": 13_820,

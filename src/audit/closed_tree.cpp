@@ -87,10 +87,9 @@ Status ClosedTree::fill() {
     RETURN_IF_ERROR(lay(writer, false));
   }
   if (log_.root && writer.root() != *log_.root) {
-    return Error(
-        Errc::corrupt,
-        fmt::format("the events of log {} do not yield the root that log.restored names. Run muniment-verify --log {}",
-                    log_.place.log_no, log_.place.log_no));
+    return Error(Errc::corrupt,
+                 fmt::format("the events of log {} do not yield its recorded root. Run muniment-verify --log {}",
+                             log_.place.log_no, log_.place.log_no));
   }
   return writer.write_partial();
 }

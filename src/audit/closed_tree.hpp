@@ -1,4 +1,5 @@
-// The tree of a closed log (store/logs/earlier_logs.hpp), for proofs of its events. A backup does not contain tiles,
+// The tree of a closed log (store/logs/earlier_logs.hpp), for proofs of its events, and of a restored log, whose events
+// are held against it when they are read. A backup does not contain tiles,
 // and the tiles folder may belong to a longer log than the restored one, so the tiles are built from the events once,
 // in a separate folder.
 #pragma once
@@ -29,12 +30,12 @@ class ClosedTree {
   struct Proven {
     // The tree of the newest signed checkpoint that matches the events; without a note, there is none.
     TreeToProve signed_tree;
-    TreeToProve whole;              // the tree of all events, with the root that log.restored names
+    TreeToProve whole;              // the tree of all events, with the root in `log`
     std::vector<VerifierKey> keys;  // from the log's keys/log.pub
   };
   // The first caller starts the build and waits briefly; the tiles of a long log are built in the background. Errors:
   // unavailable while the build runs; deadline_exceeded, without losing progress; corrupt if the events do not yield
-  // the root that log.restored names.
+  // the root in `log`: the one that log.restored names, or the one with which a restored log was taken over.
   Result<const Proven*> proven(Deadline deadline);
 
  private:

@@ -58,10 +58,12 @@ Result<std::string_view> TreeReader::tile(int level, std::int64_t index) {
   if (hashes <= 0) return Error(Errc::corrupt, fmt::format("a log of {} events has no {}", size_, full));
   const std::size_t bytes = static_cast<std::size_t>(hashes) * hash_bytes;
   // A partial tile is removed once the full one exists.
+  const auto failed = [](const Result<std::string>& tile) { return !tile && !is_transient(tile.error().code); };
   auto read = read_tile(folder_, full, bytes);
-  if (!read && hashes < tile_width) read = read_tile(folder_, tile_path(level, index, hashes), bytes);
-  if (!read && hashes < tile_width) read = read_tile(folder_, full, bytes);
-  if (!read) return Error(Errc::corrupt, "cannot read the tree: " + read.error().message);
+  if (failed(read) && hashes < tile_width) read = read_tile(folder_, tile_path(level, index, hashes), bytes);
+  if (failed(read) && hashes < tile_width) read = read_tile(folder_, full, bytes);
+  if (failed(read)) return Error(Errc::corrupt, "cannot read the tree: " + read.error().message);
+  if (!read) return std::move(read).error().within("cannot read the tree");
   return std::string_view(tiles_.emplace(full, *std::move(read)).first->second);
 }
 

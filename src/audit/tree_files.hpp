@@ -24,7 +24,8 @@ class TreeReader {
   // `folder` is the tiles folder; all tiles up to `size`, a signed size, must exist.
   TreeReader(const Fd& folder, std::int64_t size) : folder_(folder), size_(size) {}
 
-  // Returns a node for events::inclusion_proof and its like. Errors: corrupt if a tile is missing or truncated.
+  // Returns a node for events::inclusion_proof and its like. Errors: corrupt if a tile is missing or truncated;
+  // unavailable if it cannot be read at present.
   Result<Hash> node(int level, std::int64_t index);
   events::NodeReader reader() {
     return [this](int level, std::int64_t index) { return node(level, index); };

@@ -68,7 +68,10 @@ struct Daemon::Parts {
   std::unique_ptr<store::BodyArchive> archive;
   std::unique_ptr<store::WrittenEnd> written;
   std::unique_ptr<store::Appender> appender;
+  // The log and its tree if it was restored and can be read; otherwise nullptr.
+  std::unique_ptr<store::EarlierLog> restored_log;
   std::unique_ptr<audit::Publisher> publisher;
+  std::unique_ptr<audit::ClosedTree> restored_tree;
   std::unique_ptr<audit::Submitter> submitter;
   std::unique_ptr<webhook::Sender> webhooks;
   std::unique_ptr<store::RunFollower> run_follower;
@@ -103,6 +106,7 @@ struct Daemon::Parts {
 
  private:
   void hear_of_the_log();
+  void read_as_restored();
   void refuse_log(const Error& why);
 
   std::atomic<Server*> serving_{nullptr};  // null until the server exists

@@ -48,7 +48,6 @@
 #include "store/append/written_end.hpp"
 #include "store/files/artifact_files.hpp"
 #include "store/logs/document_seal.hpp"
-#include "store/logs/restored.hpp"
 #include "store/postgres/database.hpp"
 #include "store/postgres/migrations.hpp"
 #include "store/postgres/partitions.hpp"
@@ -147,12 +146,11 @@ Status Daemon::Parts::open_followers(const Config& config) {
   const std::string key = written->key_for("documents");
   auto lives = std::make_shared<store::DocumentLives>(key);
   // A restored log accepts no appends, but can be read.
-  ASSIGN_OR_RETURN(const auto restored, store::read_restored(config.data));
-  const bool is_restored = restored && restored->log_no == place.log_no;
-  if (!opened.refused.empty() && !is_restored) lives->refuse(Error(Errc::system_error, opened.refused));
-  place.recorded->set({opened.log_id, std::make_shared<audit::PublishedTree>(*publisher, *appender, tail, is_restored),
-                       files.get(), lives,
-                       std::make_shared<store::DocumentSeal>(own + "/keys/documents.seal", key, opened.log_id)});
+  if (restored_log) restored_tree = std::make_unique<audit::ClosedTree>(*restored_log, config.origin);
+  if (!opened.refused.empty() && !restored_log) lives->refuse(Error(Errc::system_error, opened.refused));
+  place.recorded->set(
+      {opened.log_id, std::make_shared<audit::PublishedTree>(*publisher, *appender, tail, restored_tree.get()),
+       files.get(), lives, std::make_shared<store::DocumentSeal>(own + "/keys/documents.seal", key, opened.log_id)});
   const store::LogStatus current = appender->status();
   ASSIGN_OR_RETURN(webhooks, webhook::Sender::open(std::move(webhook_settings), place, current.log_id, current.refused,
                                                    clock, tail));

@@ -131,7 +131,8 @@ Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interr
   store::Reader reader(place);
   ASSIGN_OR_RETURN(const auto refused, reason_to_refuse(config.data, place.log_no, appender->status()));
   ASSIGN_OR_RETURN(const LogStart start, known.judge(*appender, reader, adopt_tail));
-  if (refused) appender->refuse(*refused);
+  if (refused) appender->refuse(refused->why);
+  if (refused && refused->readable && !start.refused) read_as_restored();
   if (start.refused) {
     appender->refuse(*start.refused);
     tail.start_at(start.own_size);  // keeps foreign events out of tables, snapshots, indexes and tiles
@@ -147,6 +148,18 @@ Status Daemon::Parts::open_log(const Config& config, bool adopt_tail, int interr
     }
     return row.has_value();
   });
+}
+
+// Nothing is appended to a restored log, and its tree is built from its events, which must yield the root of the start.
+void Daemon::Parts::read_as_restored() {
+  const store::LogStatus log = appender->status();
+  restored_log = std::make_unique<store::EarlierLog>();
+  restored_log->place = place;
+  restored_log->place.recorded = nullptr;
+  restored_log->folder = own;
+  restored_log->log_id = log.log_id;
+  restored_log->size = log.size;
+  restored_log->root = log.root;
 }
 
 // Set before the first append, because the append thread reads them without a lock.

@@ -10,9 +10,10 @@ import subprocess
 import tempfile
 import time
 import unittest
+import uuid
 from typing import Any, Callable, Optional
 
-from integrity_case import Attacker, Memories
+from integrity_case import FACTS, Attacker, Memories
 from support import main, muniment, wait_until
 from test_witness import Witness
 
@@ -72,6 +73,51 @@ class Integrity(unittest.TestCase):
 
     def test_edits_before_a_restart_with_new_indexes_are_refused(self) -> None:
         self.assert_refused(restart=True, drop_indexes=True)
+
+
+def status_of(memories: Memories) -> dict[str, Any]:
+    with memories.daemon.client() as client:
+        status = client.call("server.status")
+    memories.uri, memories.log_id, memories.stored = status["database"], status["log"]["log_id"], status["log"]["size"]
+    return status["log"]
+
+
+def start_marked(memories: Memories, log_id: str, size: int) -> None:
+    """Starts the daemon with the mark of a restore, which has no signature: the owner of the folder can write it."""
+    (memories.daemon.data / "restored.json").write_text(json.dumps({"log_no": 1, "log_id": log_id, "size": size}))
+    memories.daemon.start()
+
+
+class Restored(unittest.TestCase):
+    """A log that is marked as restored is read, if the mark describes it, and held against the tree of its events."""
+
+    def assert_refused(self, memories: Memories) -> None:
+        answers = memories.read()
+        self.assertEqual([text for text in answers.texts() if "REFUSED" not in text], [])
+        memories.stop()
+
+    def test_only_the_log_that_the_mark_describes_is_read_and_its_events_are_held_against_their_tree(self) -> None:
+        memories = Memories()
+        self.addCleanup(memories.daemon.destroy)
+        start_marked(memories, log_id=str(uuid.uuid4()), size=1)
+        log = status_of(memories)
+        self.assert_refused(memories)
+        start_marked(memories, log_id=log["log_id"], size=log["size"] - 1)
+        self.assert_refused(memories)
+
+        start_marked(memories, log_id=log["log_id"], size=log["size"])
+        answers = memories.read()   # recall is recorded, which this log refuses
+        self.assertEqual(answers.packed, FACTS)
+        self.assertNotIn("REFUSED", answers.listed)
+        attacker = Attacker(memories)
+        seq = attacker.document("home")["seq"]
+        with memories.daemon.client() as client:
+            self.assertEqual(client.call("event.get", seq=seq)["event"]["seq"], seq)
+        attacker.content_and_event()
+        self.assertIn("REFUSED", memories.read().packed["home"])
+        with memories.daemon.client() as client, self.assertRaises(muniment.MunimentError) as refused:
+            client.call("event.get", seq=seq)
+        self.assertEqual(refused.exception.code, "corrupt")
 
 
 class OlderCopy(unittest.TestCase):
@@ -200,6 +246,16 @@ class OlderCopy(unittest.TestCase):
             path.unlink()
         kept.write_text(note)
         self.refused_later(memories)
+
+    def test_an_older_copy_that_is_marked_as_restored_is_refused(self) -> None:
+        elsewhere = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
+        self.addCleanup(shutil.rmtree, elsewhere, True)
+        memories = self.rolled_back(lambda key: f"folder:{elsewhere}")
+        memories.daemon.start()
+        log = status_of(memories)
+        memories.stop()
+        start_marked(memories, log_id=log["log_id"], size=log["size"])
+        self.assert_told_as_refused(memories)
 
     def test_without_a_witness_an_older_copy_is_told_and_the_status_says_so(self) -> None:
         memories = self.rolled_back(lambda key: "")

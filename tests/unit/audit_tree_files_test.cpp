@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <fstream>
@@ -125,6 +126,25 @@ TEST(TreeFiles, AMissingOrCutTileIsNamed) {
   EXPECT_NE(cut.error().message.find("tile/0/001"), std::string::npos) << cut.error().message;
   std::filesystem::remove(folder.path() + "/tile/0/000");
   EXPECT_EQ(TreeWriter::open(folder.path()).value().start_at(600).error().code, Errc::corrupt);
+}
+
+TEST(TreeFiles, ATileThatCannotBeOpenedAtPresentIsNotDamaged) {
+  const test::TemporaryFolder folder;
+  TreeWriter writer = TreeWriter::open(folder.path()).value();
+  grow(writer, 600);
+  ASSERT_TRUE(writer.write_partial().ok());
+  TreeReader tree(writer.folder(), 600);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto full = tree.node(0, 300), partial = tree.node(0, 599);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().code, Errc::unavailable) << full.error().message;
+  ASSERT_FALSE(partial.ok());
+  EXPECT_EQ(partial.error().code, Errc::unavailable) << partial.error().message;
+  EXPECT_EQ(tree.node(0, 599).value(), leaf(599));
 }
 
 TEST(TreeFiles, WhatLiesThereIsTakenWhereItFitsAndMadeAgainWhereItDoesNot) {

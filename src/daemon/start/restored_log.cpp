@@ -125,6 +125,14 @@ std::string announcement(const store::Restored& old) {
   return std::move(out.end_object()).text();
 }
 
+Error not_described(const std::string& data, const store::Restored& restored, const store::LogStatus& log) {
+  return {
+      Errc::system_error,
+      fmt::format("log_rolled_back: {}/restored.json describes log {} of {} events, but this is log {} of {} events, "
+                  "or it has another root. Restore the backup again. See docs/runbook.md#backup",
+                  data, restored.log_id.text(), restored.size, log.log_id.text(), log.size)};
+}
+
 }  // namespace
 
 Status follow_closed_log(const store::EarlierLog& log, store::Reader& reader, store::ArtifactFiles& files,
@@ -185,25 +193,31 @@ Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri,
   return next;
 }
 
-Result<std::optional<Error>> reason_to_refuse(const std::string& data, std::int16_t log_no,
-                                              const store::LogStatus& log) {
+Result<std::optional<Refusal>> reason_to_refuse(const std::string& data, std::int16_t log_no,
+                                                const store::LogStatus& log) {
   constexpr std::string_view next =
       "It accepts no appends but can be read; muniment up --continue-restored opens a new log. See docs/runbook.md#backup";
   ASSIGN_OR_RETURN(const auto restored, store::read_restored(data));
   if (restored && restored->log_no == log_no) {
+    // The owner of the folder can write the file, so it permits to read only the log that it describes.
+    const bool other = restored->log_id != log.log_id || restored->size != log.size ||
+                       (!restored->root.empty() && restored->root != to_hex(log.root));
+    if (other) return std::optional(Refusal{not_described(data, *restored, log)});
     const std::string missing = restored->known_size > log.size
                                     ? fmt::format("{} events are missing", restored->known_size - log.size)
                                     : std::string("it lacks what was recorded after that");
-    return std::optional(Error(
-        Errc::system_error, fmt::format("log_restored: this log of {} events was restored from {}, made at {}: {}. {}",
-                                        log.size, restored->from, restored->made_at, missing, next)));
+    return std::optional(
+        Refusal{Error(Errc::system_error,
+                      fmt::format("log_restored: this log of {} events was restored from {}, made at {}: {}. {}",
+                                  log.size, restored->from, restored->made_at, missing, next)),
+                true});
   }
   const std::int64_t tiles = audit::recorded_size(store::log_folder(data, log_no) + "/tiles");
-  if (tiles <= log.size) return std::optional<Error>();
+  if (tiles <= log.size) return std::optional<Refusal>();
   return std::optional(
-      Error(Errc::system_error,
-            fmt::format("log_rolled_back: the log has {} events, its tiles have {}: {} events are missing. {}",
-                        log.size, tiles, tiles - log.size, next)));
+      Refusal{Error(Errc::system_error,
+                    fmt::format("log_rolled_back: the log has {} events, its tiles have {}: {} events are missing. {}",
+                                log.size, tiles, tiles - log.size, next))});
 }
 
 Status announce_new_log(const std::string& data, std::int16_t log_no, Clock& clock, store::Appender& appender,

@@ -33,9 +33,14 @@ Status follow_closed_log(const store::EarlierLog& log, store::Reader& reader, st
 Result<std::int16_t> begin_new_log(const Config& config, const std::string& uri, std::int16_t log_no,
                                    store::ArtifactFiles& files, int interrupt);
 
+struct Refusal {
+  Error why;
+  bool readable = false;  // the log was restored, so that it is read, unless its start is refused for another reason
+};
+
 // For a log that was just taken over: returns the reason to refuse appends; nullopt: none.
-Result<std::optional<Error>> reason_to_refuse(const std::string& data, std::int16_t log_no,
-                                              const store::LogStatus& log);
+Result<std::optional<Refusal>> reason_to_refuse(const std::string& data, std::int16_t log_no,
+                                                const store::LogStatus& log);
 
 // Appends the first event of a log that continues an older one, and removes the marks of the restore. Does nothing for
 // a log that continues none or has events.

@@ -93,13 +93,16 @@ DocumentFollower::DocumentFollower(Options options, const store::Tail& tail, sto
 // Reads the lives of all revisions from the table.
 Status DocumentFollower::load_lives(store::Reader& reader) {
   store::DocumentLives& lives = *place_.recorded->facts()->lives;
-  lives.clear();
+  lives.unload();
+  const auto loaded = lives.fresh();
   for (std::int64_t from = 0;;) {
     ASSIGN_OR_RETURN(const auto rows, reader.document_lives(from, lives_per_page));
-    for (const store::DocumentRow& row : rows) lives.add(row);
-    if (rows.size() < lives_per_page) return success();
+    for (const store::DocumentRow& row : rows) loaded->add(row);
+    if (rows.size() < lives_per_page) break;
     from = rows.back().seq + 1;
   }
+  lives.replace(*loaded);
+  return success();
 }
 
 // Holds every event against the log's tree, and derives the tables from them again.

@@ -74,15 +74,21 @@ std::int64_t DocumentLives::newest_of(const NameHash& name) const {
   return found == newest_.end() ? -1 : found->second;
 }
 
-void DocumentLives::clear() {
+void DocumentLives::unload() {
   const std::unique_lock lock(mutex_);
-  lives_.clear();
-  newest_.clear();
-  corpora_.clear();
-  corpus_places_.clear();
-  digest_ = {};
-  passages_ = 0;
   next_seq_ = -1;
+}
+
+std::unique_ptr<DocumentLives> DocumentLives::fresh() const { return std::make_unique<DocumentLives>(key_); }
+
+void DocumentLives::replace(DocumentLives& loaded) {
+  const std::scoped_lock lock(mutex_, loaded.mutex_);
+  lives_.swap(loaded.lives_);
+  newest_.swap(loaded.newest_);
+  corpora_.swap(loaded.corpora_);
+  corpus_places_.swap(loaded.corpus_places_);
+  digest_ = loaded.digest_;
+  passages_ = loaded.passages_;
 }
 
 void DocumentLives::add(const DocumentRow& row) {

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
@@ -53,9 +54,13 @@ class DocumentLives {
     std::map<NameHash, std::int64_t> newest;
     std::array<std::uint64_t, 4> digest{};
   };
-  // Functions of the follower's thread. `add` loads a row of the table; `begin` ends the loading, and readers may ask.
-  void clear();
+  // Functions of the follower's thread. From `unload` on, `wait_for` waits until `begin`. Readers that have waited
+  // before it see the former lives, until `replace` puts those in their place that `add` has loaded from rows of the
+  // table.
+  void unload();
+  std::unique_ptr<DocumentLives> fresh() const;  // with the same key
   void add(const DocumentRow& row);
+  void replace(DocumentLives& loaded);
   void begin(std::int64_t next_seq);
   void refuse(const Error& error);  // readers get this error from now on; any thread
   Update derive(const std::vector<CorpusChange>& changes, const CorpusEffects& effects) const;

@@ -134,7 +134,10 @@ auto read_fitting(Reader::Impl& impl, std::string_view corpus, Read read, Fits f
     auto rows = read();
     if (!rows || corpus == run_corpus) return rows;
     ASSIGN_OR_RETURN(const DocumentLives* const lives, lives_up_to(impl, 0));
-    if (lives == nullptr || fits(*rows, *lives)) return rows;
+    if (lives == nullptr) return rows;
+    const Result<bool> fit = fits(*rows, *lives);
+    if (!fit && is_transient(fit.error().code)) return fit.error();
+    if (fit && *fit) return rows;
     if (std::chrono::steady_clock::now() > at_latest)
       return Error(Errc::corrupt,
                    fmt::format("the tables of the corpus {} lack documents, or have others, than the log recorded. "
@@ -147,14 +150,15 @@ auto read_fitting(Reader::Impl& impl, std::string_view corpus, Read read, Fits f
 std::int64_t seq_of(const std::optional<DocumentRow>& row) { return row ? row->seq : -1; }
 
 // Puts the actor of its first revision into the row of a corpus. Returns false if the log does not tell who it is.
-bool put_owner(Reader& reader, CorpusRow& row, std::int64_t first_seq) {
-  const auto first = reader.event_as_recorded(first_seq);
-  if (!first || !*first) return false;
-  if (row.first_seq != first_seq || row.owner != (*first)->actor)
+// Errors: as for event_as_recorded.
+Result<bool> put_owner(Reader& reader, CorpusRow& row, std::int64_t first_seq) {
+  ASSIGN_OR_RETURN(const auto first, reader.event_as_recorded(first_seq));
+  if (!first) return false;
+  if (row.first_seq != first_seq || row.owner != first->actor)
     log_warning("a row of the table corpus differs from the log, and is not used",
-                {{"corpus", row.corpus}, {"owner", (*first)->actor}});
+                {{"corpus", row.corpus}, {"owner", first->actor}});
   row.first_seq = first_seq;
-  row.owner = (*first)->actor;
+  row.owner = first->actor;
   return true;
 }
 
@@ -199,13 +203,16 @@ Result<std::vector<CorpusRow>> Reader::corpora(const std::optional<std::string>&
       return out;
     });
   };
-  return read_fitting(*impl_, {}, read, [&](std::vector<CorpusRow>& rows, const DocumentLives& lives) {
+  return read_fitting(*impl_, {}, read, [&](std::vector<CorpusRow>& rows, const DocumentLives& lives) -> Result<bool> {
     const auto recorded = lives.corpora();
     if (!owner && rows.size() != recorded.size()) return false;
-    return std::ranges::all_of(rows, [&](CorpusRow& row) {
+    for (CorpusRow& row : rows) {
       const auto known = recorded.find(row.corpus);
-      return known != recorded.end() && put_owner(*this, row, known->second);
-    });
+      if (known == recorded.end()) return false;
+      ASSIGN_OR_RETURN(const bool put, put_owner(*this, row, known->second));
+      if (!put) return false;
+    }
+    return true;
   });
 }
 
@@ -222,12 +229,13 @@ Result<std::optional<CorpusRow>> Reader::corpus(std::string_view corpus) {
       return out;
     });
   };
-  return read_fitting(*impl_, corpus, read, [&](std::optional<CorpusRow>& row, const DocumentLives& lives) {
-    const auto recorded = lives.corpora();
-    const auto known = recorded.find(std::string(corpus));
-    if (!row || known == recorded.end()) return row.has_value() == (known != recorded.end());
-    return put_owner(*this, *row, known->second);
-  });
+  return read_fitting(*impl_, corpus, read,
+                      [&](std::optional<CorpusRow>& row, const DocumentLives& lives) -> Result<bool> {
+                        const auto recorded = lives.corpora();
+                        const auto known = recorded.find(std::string(corpus));
+                        if (!row || known == recorded.end()) return row.has_value() == (known != recorded.end());
+                        return put_owner(*this, *row, known->second);
+                      });
 }
 
 Result<std::optional<DocumentRow>> Reader::document(std::string_view corpus, std::string_view document,

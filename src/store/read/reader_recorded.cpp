@@ -20,6 +20,7 @@ namespace muniment::store {
 namespace {
 
 constexpr std::int64_t confirmed_per_page = 1'024;  // events without bodies
+constexpr std::chrono::seconds published_within{10};
 
 using events::Event;
 using RunPosition = std::pair<std::int64_t, std::int64_t>;  // run_no, run_seq
@@ -106,6 +107,7 @@ Result<std::map<std::int64_t, Error>> Reader::differing(const std::vector<Event>
   if (facts == nullptr) return found;
   if (facts->lives) RETURN_IF_ERROR(facts->lives->refused());
   if (events.empty()) return found;
+  const Deadline until = std::chrono::steady_clock::now() + published_within;  // for all events together
   ASSIGN_OR_RETURN(const auto chains, chained_to(*impl_, events));
   ASSIGN_OR_RETURN(const auto erased, announced_erasures(*this, *impl_, erased_among(events)));
   for (const Event& event : events) {
@@ -124,8 +126,9 @@ Result<std::map<std::int64_t, Error>> Reader::differing(const std::vector<Event>
     } else if (hashes.run_hash != event.run_hash) {
       holds = differs(event, "does not match its hash");
     } else {
-      holds = facts->tree->holds(event, hashes.leaf_hash);
+      holds = facts->tree->holds(event, hashes.leaf_hash, until);
     }
+    if (!holds && is_transient(holds.error().code)) return holds.error();
     if (!holds) found.emplace(event.seq, holds.error());
   }
   return found;

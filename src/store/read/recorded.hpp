@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "events/event.hpp"
@@ -21,9 +22,10 @@ class DocumentSeal;
 class RecordedTree {
  public:
   virtual ~RecordedTree() = default;
-  // Returns success if the tree has this leaf at the event's seq. Leaf and run_hash were computed from the event.
-  // Errors: corrupt if it has another leaf, or none; unavailable.
-  virtual Status holds(const events::Event& event, const Hash& leaf) = 0;
+  // Returns success if the tree has this leaf at the event's seq. Leaf and run_hash were computed from the event. Waits
+  // until the deadline for an event that is not published yet. Errors: corrupt if the tree has another leaf, or none;
+  // unavailable; deadline_exceeded.
+  virtual Status holds(const events::Event& event, const Hash& leaf, Deadline until) = 0;
 };
 
 // The facts that the readers of a log hold rows against. They are set once, before the log is served.

@@ -185,8 +185,8 @@ Result<Answer> event_list(Call& call) {
   const bool confirmed = !call.params["unconfirmed"].as_bool().value_or(false);
   if (confirmed) RETURN_IF_ERROR(confirm(call, *asked.reader, fetched));
   if (confirmed) RETURN_IF_ERROR(confirm_hidden(call, asked, fetched, at_most));
-  // The first page tells whether events of the run are missing; a filter would hide that.
-  if (confirmed && filter.run_no && !call.params["cursor"] && !filter.newest_first)
+  // The first page tells, in either order, whether events of the run are missing; a filter would hide that.
+  if (confirmed && filter.run_no && !call.params["cursor"])
     RETURN_IF_ERROR(asked.reader->check_run(*filter.run_no, filter.from_run_seq.value_or(0), asked.next_run_seq));
   EventPage page(at_most, fields);
   std::size_t shown = 0;
