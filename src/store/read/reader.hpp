@@ -125,8 +125,8 @@ class Reader {
                                             std::size_t body_bytes_max = SIZE_MAX);
   Result<std::optional<events::Event>> event_at(std::int64_t seq);
   // Holds events, as read here, against the log's tree: their bodies, their entries and their leaves. Returns those
-  // that are not what was recorded, by seq, each with its error: corrupt. Errors: unavailable or deadline_exceeded if it
-  // is not known yet for one of them, within ten seconds for all.
+  // that are not what was recorded, by seq, each with its error: corrupt. Errors: unavailable or deadline_exceeded if
+  // it is not known yet for one of them, within ten seconds for all.
   Result<std::map<std::int64_t, Error>> differing(const std::vector<events::Event>& events);
   // Returns the first of these errors.
   Status confirm(const std::vector<events::Event>& events);
