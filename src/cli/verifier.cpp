@@ -21,7 +21,6 @@ extern char** environ;
 namespace muniment::cli {
 namespace {
 
-
 Error cannot_verify(std::string_view why) {
   return Error(Errc::unavailable,
                fmt::format("muniment-verify cannot be run: {}. Install it in the folder of muniment", why));

@@ -149,7 +149,6 @@ Status prove(Session& session, const ProveOptions& options) {
   return Error(Errc::not_found, "an unsigned proof proves nothing: " + why_unsigned(checkpoint.result()));
 }
 
-
 constexpr const char* verify_footer = R"(Options, passed to muniment-verify (muniment-verify --help lists all)
   --key FILE …    verifier keys that you trust (default: DATA/keys/log.pub, which proves less)
   --proof FILE    verify a proof instead of a log
