@@ -239,7 +239,7 @@ class Export(Bundling):
 
     def test_a_run_that_was_changed_is_not_exported_and_never_called_proven(self) -> None:
         past = "SET session_replication_role = replica; "
-        changes = {"body": ("tampered: seq {} (body_hash)", "body = '{\"n\":2}'"), "gone": ("tampered: seq {} (redaction)", "body = NULL, salt = NULL"),
+        changes = {"body": ("tampered: seq {} (body_hash)", "body = '{\"n\":2}'"), "gone": ("event {} lacks its body, which no event erased", "body = NULL, salt = NULL"),
                    "actor": ("event {} or the tree was changed", "actor = 'uid:99'")}   # the daemon refuses to prove these events
         folder = self.daemon.folder / "changed-out"
         folder.mkdir()

@@ -25,6 +25,23 @@ class WordsCase(DaemonCase):
         return size
 
 
+class Bundle(WordsCase):
+    def test_whoever_has_a_bundle_has_no_database(self) -> None:
+        run, path = self.new_run("bundle"), self.daemon.folder / "b.muniment.tar.zst"
+        exported = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "audit", "export", run, "-o", path], capture_output=True, timeout=60)
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+        data = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
+        changed = data.replace(b"\\\"test\\\"", b"\\\"tess\\\"").replace(b"run.started", b"run.sturted")
+        self.assertNotEqual(data, changed)
+        path.write_bytes(subprocess.run(["zstd", "-cq"], input=changed, capture_output=True, check=True).stdout)
+        done = self.verify("--bundle", path)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("  meaning ", done.stdout)
+        for words in ("  next ", "psql", "doctor"):
+            self.assertNotIn(words, done.stdout)
+        self.assertNotIn("next", json.loads(self.verify("--bundle", path, "--json").stdout)["first_bad"])
+
+
 class Words(WordsCase):
     shared = True   # every change is undone
 
@@ -32,7 +49,8 @@ class Words(WordsCase):
         run = self.new_run("next")
         self.note(run, n=1)
         event = self.events(run)[-1]
-        self.addCleanup(self.daemon.sql, PAST + f"UPDATE event SET body = '{json.dumps(event['body'], separators=(',', ':'))}' WHERE seq = {event['seq']}")
+        body = self.daemon.sql(f"SELECT body::text FROM event WHERE seq = {event['seq']}")[0][0]
+        self.addCleanup(self.daemon.sql, PAST + f"UPDATE event SET body = '{body}' WHERE seq = {event['seq']}")
         self.daemon.sql(PAST + f"UPDATE event SET body = '{{\"n\":2}}' WHERE seq = {event['seq']}")
         done = self.verify("--data", os.path.relpath(self.daemon.data))
         self.assertEqual(done.returncode, 1, done.stdout)
@@ -53,21 +71,6 @@ class Words(WordsCase):
         command = json.loads(self.verify("--data", link, "--json").stdout)["first_bad"]["next"]
         self.assertIn("'\\''", command)
         self.assertEqual(subprocess.run(["sh", "-c", command], capture_output=True, timeout=60).returncode, 0, command)
-
-    def test_whoever_has_a_bundle_has_no_database(self) -> None:
-        run, path = self.new_run("bundle"), self.daemon.folder / "b.muniment.tar.zst"
-        exported = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "audit", "export", run, "-o", path], capture_output=True, timeout=60)
-        self.assertEqual(exported.returncode, 0, exported.stderr)
-        data = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
-        changed = data.replace(b"\\\"test\\\"", b"\\\"tess\\\"").replace(b"run.started", b"run.sturted")
-        self.assertNotEqual(data, changed)
-        path.write_bytes(subprocess.run(["zstd", "-cq"], input=changed, capture_output=True, check=True).stdout)
-        done = self.verify("--bundle", path)
-        self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn("  meaning ", done.stdout)
-        for words in ("  next ", "psql", "doctor"):
-            self.assertNotIn(words, done.stdout)
-        self.assertNotIn("next", json.loads(self.verify("--bundle", path, "--json").stdout)["first_bad"])
 
     def test_a_follower_that_is_behind(self) -> None:
         self.new_run("behind")
