@@ -134,7 +134,7 @@ class Making {
       for (const auto& entry : fs::directory_iterator(request_.data + keys, failed)) {
         const std::string name = entry.path().filename();
         const bool is_public = name == "log.pub" || name == "last_signed";
-        // What this data folder wrote last holds for no copy of it: the database is read later.
+        // These tell where this data folder ended the log. The copy of its database ends later.
         if (name == "writer.key" || name == "last_written" || name == "documents.seal") continue;
         if (is_public || request_.with_private_keys) RETURN_IF_ERROR(keep_file((keys + "/" + name).substr(1)));
       }
