@@ -15,7 +15,7 @@ def build_shim(folder: pathlib.Path) -> pathlib.Path:
 
 def cut(journal: pathlib.Path, root: pathlib.Path) -> list[str]:
     """Removes, below `root`, the data that was not durable by the journal; starts a new journal. Returns the removed paths."""
-    unsynced_names: dict[str, tuple[int, str]] = {}   # inode of the folder → …, by path
+    unsynced_names: dict[str, tuple[int, int]] = {}   # path → (inode of the folder, inode of the file), in the order of creation
     unsynced_data: dict[int, str] = {}
     synced: set[int] = set()
     prefix = f"{root}/"
@@ -25,10 +25,16 @@ def cut(journal: pathlib.Path, root: pathlib.Path) -> list[str]:
             inode = int(rest[0])
             synced.add(inode)
             unsynced_data.pop(inode, None)
-            unsynced_names = {path: entry for path, entry in unsynced_names.items() if entry[0] != inode}
+            # A file system's journal keeps the order: a durable name implies the file's earlier names.
+            durable: set[int] = set()
+            for path, (folder, file) in reversed(list(unsynced_names.items())):
+                if folder == inode or file in durable:
+                    durable.add(file)
+                    del unsynced_names[path]
         elif rest[2].startswith(prefix):
             folder, inode, path = int(rest[0]), int(rest[1]), rest[2]
-            unsynced_names[path] = (folder, path)
+            unsynced_names.pop(path, None)
+            unsynced_names[path] = (folder, inode)
             if inode not in synced and not os.path.isdir(path):
                 unsynced_data[inode] = path
     lost = []
