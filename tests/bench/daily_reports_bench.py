@@ -110,7 +110,7 @@ def build(made: Any, wanted: int) -> int:
     with made.client() as client:
         size = client.call("server.status")["log"]["size"]
     followed = "SELECT (SELECT count(*) FROM event WHERE run_no > 0) = (SELECT sum(events) FROM report_run) AND NOT EXISTS (SELECT FROM run WHERE status = 'open')"
-    support.wait_until(lambda: made.sql(followed) == [["t"]], "the followers have seen the import", 120)
+    support.wait_until(lambda: made.sql(followed) == [["t"]], "the followers have seen the import")
     copies = max(1, round(wanted / size))
     runs = max(1, copies * size // EVENTS_PER_RUN)
     superuser(made, PREPARE.format(copies=copies, runs=runs, first=FIRST_COPY))

@@ -288,7 +288,7 @@ def start(made: support.Daemon, repeat: int) -> Iterator[Row]:
         made.stop()
         began = time.monotonic()
         made.process = made.spawn()
-        support.wait_until(lambda: answers(made), "a query is served", 120)
+        support.wait_until(lambda: answers(made), "a query is served")
         times.append(time.monotonic() - began)
         note(f"start: {times[-1]:.2f} s")
     middle = statistics.median(times)

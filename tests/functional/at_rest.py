@@ -20,4 +20,4 @@ def size_at_rest(client: muniment.Client) -> int:
         size: int = looks[0]["log"]["size"]
         return size if size == looks[1]["log"]["size"] else 0
 
-    return wait_until(rests, "the daemon appends nothing of its own accord", 120)
+    return wait_until(rests, "the daemon appends nothing of its own accord")

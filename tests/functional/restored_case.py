@@ -106,8 +106,8 @@ class Continued(test_existence.Existence):
                       for method, kind in EXPECTED.items() if kind in (READ, READ_IN_PARTS, CARRIED)}
         cls.prepare(case)
         seq = case.call("server.status")["log"]["size"]
-        wait_until(lambda: case.call("audit.checkpoint")["size"] >= seq, "all of it is signed", 60)
-        wait_until(lambda: cls.daemon.sql("SELECT coalesce(max(size), 0) FROM checkpoint_note")[0][0] == str(case.call("server.status")["log"]["size"]), "the note is in the database", 60)
+        wait_until(lambda: case.call("audit.checkpoint")["size"] >= seq, "all of it is signed")
+        wait_until(lambda: cls.daemon.sql("SELECT coalesce(max(size), 0) FROM checkpoint_note")[0][0] == str(case.call("server.status")["log"]["size"]), "the note is in the database")
         case.doCleanups()
         cls.go_on()
 
@@ -132,7 +132,7 @@ class Continued(test_existence.Existence):
             with cls.daemon.client() as client:
                 status = client.call("server.status")
                 return not [note for note in status["notes"] if "restored log" in note] and all(status["followers"][name] >= status["log"]["size"] for name in ("run", "pointer", "report", "search"))
-        wait_until(carried, "the documents are there, and indexed, and nothing is behind", 120)
+        wait_until(carried, "the documents are there, and indexed, and nothing is behind")
 
     @classmethod
     def cli(cls, *arguments: object, code: int = 0) -> str:

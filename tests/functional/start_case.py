@@ -42,7 +42,7 @@ class StartCase(DaemonCase):
 
     def verified(self) -> None:
         """Waits until the checkpoint covers and signs every event."""
-        wait_until(lambda: self.verify()[0] == 0, "all of it is signed", 120)
+        wait_until(lambda: self.verify()[0] == 0, "all of it is signed")
 
     def again(self, failpoint: str = "") -> None:
         """Restarts the daemon and reconnects."""

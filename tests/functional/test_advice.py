@@ -230,7 +230,7 @@ class Beside(DaemonCase):
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.wait)
         status = pathlib.Path(f"/proc/{process.pid}/status")
-        wait_until(lambda: int(re.search(r"SigCgt:\s*(\w+)", status.read_text())[1], 16) >> (signal.SIGINT - 1) & 1, "it follows", 60)   # type: ignore[index]
+        wait_until(lambda: int(re.search(r"SigCgt:\s*(\w+)", status.read_text())[1], 16) >> (signal.SIGINT - 1) & 1, "it follows")   # type: ignore[index]
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=FINISH_S)
         self.assertEqual((process.returncode, out), (1, "0 lines; nothing was recorded: /no/such/file is missing\n"), error)

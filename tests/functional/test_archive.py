@@ -374,7 +374,7 @@ class Refused(Archived):
         assert reading.stdin and reading.stdout
         reading.stdin.write("BEGIN; SELECT count(*) FROM event; \\echo ready\n")
         reading.stdin.flush()
-        wait_until(lambda: "ready" in reading.stdout.readline(), "the analyst reads", 60)
+        wait_until(lambda: "ready" in reading.stdout.readline(), "the analyst reads")
         with self.refused("unavailable") as caught:
             self.archive(number)
         self.assertIn("reading the log", str(caught[0]))
@@ -441,7 +441,7 @@ class Interrupted(Archived):
         self.daemon.start(failpoint=f"archive.after_file=wait:{go_on}@1")
         raw = self.raw()
         raw.request("audit.archive", partition=number)
-        wait_until(lambda: self.daemon.failpoint_log.exists() and "archive.after_file" in self.daemon.failpoint_log.read_text(), "a file is written", 60)
+        wait_until(lambda: self.daemon.failpoint_log.exists() and "archive.after_file" in self.daemon.failpoint_log.read_text(), "a file is written")
         self.call("run.annotate", run_id=f"{self.run_id}.a", legal_hold=True)
         go_on.touch()
         answer = raw.line()
@@ -463,7 +463,7 @@ class Interrupted(Archived):
                 self.client.close()
                 with self.assertRaises((muniment.MunimentError, OSError)):
                     self.archive(number)
-                wait_until(lambda: self.daemon.process is not None and self.daemon.process.poll() is not None, f"{step} killed the daemon", 60)
+                wait_until(lambda: self.daemon.process is not None and self.daemon.process.poll() is not None, f"{step} killed the daemon")
                 self.restart()
                 archived = bool(self.in_files(number))
                 self.assertEqual(archived, step == "archive.after_swap")

@@ -36,7 +36,7 @@ class Bytes(DaemonCase):
         self.assertEqual(path.read_bytes(), b"a line\n")
         self.assertTrue(stored["path"].startswith(f"runs/{self.run_id}/"))
         staging = self.daemon.data / "artifacts" / "staging"
-        wait_until(lambda: not list(staging.iterdir()), "the staging name is gone", 60)   # after the reply
+        wait_until(lambda: not list(staging.iterdir()), "the staging name is gone")   # after the reply
         row = self.daemon.sql(f"SELECT path, hash, size_bytes, seq FROM artifact WHERE artifact_id = '{stored['artifact_id']}'")
         self.assertEqual(row, [[stored["path"], stored["hash"], "7", str(stored["seq"])]])
 

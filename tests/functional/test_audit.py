@@ -63,7 +63,7 @@ class AuditCase(DaemonCase):
         def newest() -> Optional[dict[str, Any]]:
             found = self.call("audit.checkpoint")
             return found if found["size"] > seq and (found["signed"] or not self.keyed) else None
-        return wait_until(newest, f"a checkpoint covers {seq}", 60)
+        return wait_until(newest, f"a checkpoint covers {seq}")
 
     def published(self) -> str:
         return (self.daemon.data / "tiles" / "checkpoint").read_text()
@@ -72,7 +72,7 @@ class AuditCase(DaemonCase):
         """Returns the newest checkpoint once it is published: the daemon's reply equals the published file."""
         seq = self.note(settled=True)["seq"]
         newest = self.covered(seq)
-        wait_until(lambda: self.published() == newest["note"], "it is published", 60)
+        wait_until(lambda: self.published() == newest["note"], "it is published")
         return newest
 
     def everyone_verifies_tiles(self, *older: pathlib.Path) -> int:
@@ -225,9 +225,9 @@ class Keys(AuditCase):
         # Both keys sign the first checkpoint that covers the rotation.
         notes = [row[0] for row in self.daemon.sql(f"SELECT note FROM checkpoint_note WHERE size > {rotated['seq']} ORDER BY size")]
         both = wait_until(lambda: notes or [row[0] for row in self.daemon.sql(
-            f"SELECT note FROM checkpoint_note WHERE size > {rotated['seq']} ORDER BY size")], "it is stored", 60)[0]
+            f"SELECT note FROM checkpoint_note WHERE size > {rotated['seq']} ORDER BY size")], "it is stored")[0]
         self.assertEqual(both.rstrip("\n").count("\n— "), 2, both)
-        wait_until(lambda: not (self.daemon.data / "keys/log.key.old").exists(), "the old private key is gone", 60)
+        wait_until(lambda: not (self.daemon.data / "keys/log.key.old").exists(), "the old private key is gone")
         self.assertNotIn(secret.strip(), (self.daemon.data / "keys/log.key").read_text())
         after = self.settled()
         self.assertEqual(after["note"].count("\n— "), 1)
@@ -338,11 +338,11 @@ class KeptOutside(unittest.TestCase):
             client.call("run.start", run_id="r", agent={"name": "test"})
             for turn in range(4):
                 size = client.call("server.status")["log"]["size"]
-                wait_until(lambda: any(int(path.stem) >= size for path in kept.rglob("*.note")), "it is kept", 60)
+                wait_until(lambda: any(int(path.stem) >= size for path in kept.rglob("*.note")), "it is kept")
                 client.call("audit.key", action="rotate", reason=f"turn {turn}")
                 client.append("r", "x.test.noted", {"n": turn})
             size = client.call("server.status")["log"]["size"]
-            wait_until(lambda: any(int(path.stem) >= size for path in kept.rglob("*.note")), "it is kept", 60)
+            wait_until(lambda: any(int(path.stem) >= size for path in kept.rglob("*.note")), "it is kept")
         done = subprocess.run([BUILD / "muniment-verify", "--data", daemon.data, "--key", key, "--witness", kept, "--json"], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout)
 

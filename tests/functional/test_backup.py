@@ -25,12 +25,12 @@ class TheDrill(BackupCase):
         self.record("first")
         with self.daemon.client() as client:   # events that are not signed yet would not be signed in the restored log either
             first = client.call("event.list", run_id="first")["events"][-1]["seq"]
-            wait_until(lambda: client.call("audit.checkpoint")["size"] > first, "signed", 60)
+            wait_until(lambda: client.call("audit.checkpoint")["size"] > first, "signed")
         backup = self.backup()
         self.record("lost")
         with self.daemon.client() as client:
             lost = client.call("event.list", run_id="lost")["events"][-1]["seq"]
-            newest = wait_until(lambda: (found := client.call("audit.checkpoint")) and found["size"] > lost and found, "signed", 60)
+            newest = wait_until(lambda: (found := client.call("audit.checkpoint")) and found["size"] > lost and found, "signed")
             old_id = client.call("server.status")["log"]["log_id"]
         kept = self.daemon.folder / "kept-checkpoint"
         kept.write_text(newest["note"])
@@ -65,7 +65,7 @@ class TheDrill(BackupCase):
         self.restore()
         self.restored.start()
         with self.restored.client() as client:
-            found = wait_until(lambda: client.call("evidence.retrieve", queries=[{"query": "harbour", "corpus": "notes"}])["results"][0]["cards"], "indexed", 60)
+            found = wait_until(lambda: client.call("evidence.retrieve", queries=[{"query": "harbour", "corpus": "notes"}])["results"][0]["cards"], "indexed")
             self.assertIn("The harbour is in Porto.", json.dumps(client.call("pointer.resolve", pointers=[found[0]["id"]])))
 
     def looked_at_and_not_appended_to(self, missing: int) -> None:
@@ -104,7 +104,7 @@ class TheDrill(BackupCase):
         self.record("second", daemon=self.restored)
         new_key = self.restored.folder / "new.pub"
         new_key.write_text(self.cli("audit", "key", "init", data=self.restored.data))
-        wait_until(lambda: self.verifier(self.restored.data, "--key", new_key)[1]["verdict"] == "verified", "the new log is signed", 60)
+        wait_until(lambda: self.verifier(self.restored.data, "--key", new_key)[1]["verdict"] == "verified", "the new log is signed")
         code, old = self.verifier(self.restored.data, "--log", 1, "--key", self.key)
         self.assertEqual((code, old["upto"]), (0, events - 1))
         # The old log has no followers any more, and the views have all of its rows.
@@ -148,7 +148,7 @@ class SignedSource(OneSource):
         self.record("second", daemon=self.restored)
         with self.restored.client() as client:
             size = client.call("server.status")["log"]["size"]
-            wait_until(lambda: client.call("audit.checkpoint")["size"] >= size, "it is signed with the same key", 60)
+            wait_until(lambda: client.call("audit.checkpoint")["size"] >= size, "it is signed with the same key")
         code, report = self.verifier(self.restored.data, "--key", self.key)
         self.assertEqual((code, report["verdict"]), (0, "verified"))
 
@@ -157,7 +157,7 @@ class SignedSource(OneSource):
         self.record(f"{self.name}.first")
         with self.daemon.client() as client:
             size = client.call("server.status")["log"]["size"]
-            wait_until(lambda: client.call("audit.checkpoint")["size"] >= size, "signed", 60)
+            wait_until(lambda: client.call("audit.checkpoint")["size"] >= size, "signed")
         self.backup()
         self.daemon.stop()
         self.restore("--complete")
@@ -182,7 +182,7 @@ class SignedSource(OneSource):
         self.record(f"{self.name}.second")
         with self.daemon.client() as client:
             size = client.call("server.status")["log"]["size"]
-            note = wait_until(lambda: (found := client.call("audit.checkpoint"))["size"] >= size and found, "signed", 60)["note"]
+            note = wait_until(lambda: (found := client.call("audit.checkpoint"))["size"] >= size and found, "signed")["note"]
         kept = self.daemon.folder / f"{self.name}.kept"
         kept.write_text(note)
         self.assertIn("Omit --complete", self.cli("restore", self.backups, "--complete", "--known", kept, data=self.restored.data, code=1))
@@ -253,7 +253,7 @@ class Backups(OneSource):
         for worker in workers:
             worker.start()
         try:
-            wait_until(lambda: len(acked) > 30, "they work", 60)
+            wait_until(lambda: len(acked) > 30, "they work")
             before = set(acked)
             reports = [self.backup() for _ in range(3)]
         finally:
@@ -308,7 +308,7 @@ class OfOwnLog(BackupCase):
                 client.put("first", b"%d" % n + os.urandom(30 << 20))
         command = [str(BUILD / "muniment"), "--data", str(self.daemon.data), "backup", str(self.backups)]
         killed = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        wait_until(lambda: list(self.backups.glob("generations/.*/database/toc.dat")) or killed.poll() is not None, "it is half-way", 120)
+        wait_until(lambda: list(self.backups.glob("generations/.*/database/toc.dat")) or killed.poll() is not None, "it is half-way")
         self.assertIsNone(killed.poll())
         killed.send_signal(signal.SIGKILL)
         killed.wait()
@@ -439,10 +439,10 @@ class Restores(OneSource):
     def test_one_that_was_cut_short_is_not_served(self) -> None:
         command = [str(BUILD / "muniment"), "--data", str(self.restored.data), "restore", str(self.backups)]
         killed = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: (self.restored.data / "postgres").exists(), "it is half-way", 120)
+        wait_until(lambda: (self.restored.data / "postgres").exists(), "it is half-way")
         killed.send_signal(signal.SIGKILL)
         killed.wait()
-        wait_until(lambda: not self.initdb_works(), "what it had begun is over", 60)
+        wait_until(lambda: not self.initdb_works(), "what it had begun is over")
         code, said = self.restored.refused_start()
         self.assertEqual(code, 1)
         self.assertIn("did not finish", said)
@@ -461,7 +461,7 @@ class Restores(OneSource):
         for number, half_way in ((signal.SIGINT, "postgres/PG_VERSION"), (signal.SIGTERM, "postgres/postmaster.pid"), (signal.SIGINT, "database.uri")):
             with self.subTest(half_way=half_way):
                 restoring = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-                wait_until(lambda: (self.restored.data / half_way).exists() or restoring.poll() is not None, "it is half-way", 120)
+                wait_until(lambda: (self.restored.data / half_way).exists() or restoring.poll() is not None, "it is half-way")
                 restoring.send_signal(number)
                 said = restoring.communicate(timeout=120)[1]
                 self.assertEqual(restoring.returncode, 4, said)

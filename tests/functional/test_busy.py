@@ -48,7 +48,7 @@ class WithoutPostgres(DaemonCase):
         with self.frozen(), self.daemon.client(deadline_s=60, retry_for_s=0) as client:
             status = client.call("server.status")   # answered although Postgres is frozen
             self.assertTrue(any("database" in text for text in status["degraded"]), status["degraded"])
-        wait_until(lambda: self.call("server.status")["followers"], "the status is whole again", 60)
+        wait_until(lambda: self.call("server.status")["followers"], "the status is whole again")
 
     def test_a_subscription_keeps_its_deadline(self) -> None:
         with self.frozen():
@@ -107,7 +107,7 @@ class WaitingForAnIndex(DaemonCase):
             for raw in raws:
                 raw.socket.settimeout(60)
                 raw.request("evidence.retrieve", queries=[{"query": "port"}], min_seq=last, _meta={"deadline_ms": 300_000})
-            wait_until(lambda: len(answered(raws)) >= 4 and self.workers() == (3, 0), "two wait, the third worker counts them, and nobody waits for one", 60)
+            wait_until(lambda: len(answered(raws)) >= 4 and self.workers() == (3, 0), "two wait, the third worker counts them, and nobody waits for one")
             refused = [line["error"]["data"] for raw in answered(raws) if (line := raw.line())]   # waiting connections receive nothing
             self.assertEqual([(data["code"], data["limit"]) for data in refused], [("over_budget", 2)] * 4)
             self.assertTrue(self.call("event.list", run_id=self.run_id)["events"])
@@ -121,7 +121,7 @@ class WaitingForAnIndex(DaemonCase):
                     except muniment.MunimentError as error:
                         return error.code == "deadline_exceeded"
                 return False
-            wait_until(waits_again, "their places are free", 60)
+            wait_until(waits_again, "their places are free")
 
     def workers(self) -> tuple[int, int]:
         """Returns the number of busy workers and of requests that wait for one."""
@@ -142,7 +142,7 @@ class WaitingForAnIndex(DaemonCase):
                     if searches and parent and int(parent.group(1)) == self.daemon.process.pid:
                         pids.append(int(path.parent.name))
             return pids
-        return wait_until(found, "the search child is there", 60)
+        return wait_until(found, "the search child is there")
 
 
 class InFlight(DaemonCase):
@@ -195,12 +195,12 @@ class InFlight(DaemonCase):
             """Returns whether the daemon refuses one more byte, which it does once it holds all the others."""
             with self.put(*self.body_for(left + 1)) as raw:
                 return bool(select.select([raw.socket], [], [], 1)[0]) and self.is_over_budget(raw.line())
-        wait_until(one_byte_too_many, "one byte too many", 60)
+        wait_until(one_byte_too_many, "one byte too many")
         self.assertEqual(answered(raws), [])
         body_bytes, pad = self.body_for(left)
-        wait_until(lambda: not self.refused_run(), "what was refused is given back", 60)
+        wait_until(lambda: not self.refused_run(), "what was refused is given back")
         last = self.put(body_bytes, pad)
-        wait_until(self.refused_run, "all of it is held", 60)
+        wait_until(self.refused_run, "all of it is held")
         self.assertEqual(answered([last]), [])
         self.assertTrue(self.call("server.health")["ok"], "what says how the daemon is doing answers all the same")
         last.socket.settimeout(60)
@@ -211,7 +211,7 @@ class InFlight(DaemonCase):
         self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["run_id"], self.run_id, "there is room again")
         for raw in raws:
             raw.socket.close()
-        wait_until(self.has_room, "what they held is given back", 60)
+        wait_until(self.has_room, "what they held is given back")
 
 
 class Subscribers(DaemonCase):
@@ -234,7 +234,7 @@ class Subscribers(DaemonCase):
         def taken() -> bool:
             one_more.request("event.subscribe", 0, run_id=self.run_id)
             return not self.refusals(one_more, 1)
-        wait_until(taken, "there is room again", 60)
+        wait_until(taken, "there is room again")
 
     def refusals(self, raw: Raw, replies: int) -> list[dict[str, Any]]:
         found = []

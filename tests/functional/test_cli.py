@@ -209,7 +209,7 @@ class FoldersForFiles(CliCase):
     def test_each_command_that_reads_or_writes_a_file_says_so(self) -> None:
         self.muniment("backup", str(self.daemon.folder / "backups"))
         self.muniment("audit", "key", "init")
-        wait_until(lambda: self.call("audit.checkpoint").get("signed"), "a checkpoint is signed", 60)
+        wait_until(lambda: self.call("audit.checkpoint").get("signed"), "a checkpoint is signed")
         before = self.call("server.status")["log"]["size"]
         for line in (*self.READ, *self.WRITTEN):
             with self.subTest(command=line):

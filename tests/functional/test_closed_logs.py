@@ -220,7 +220,7 @@ class Closed(Continued):
         self.assertEqual((late["error"]["data"]["code"], late["error"]["data"]["retryable"]), ("unavailable", True), late)
         self.assertIn("is being built", late["error"]["message"])
         gate.touch()
-        proof = wait_until(lambda: self.ask(owner, "audit.prove", {"run_id": self.old.run}).get("result"), "the tree is made", 120)
+        proof = wait_until(lambda: self.ask(owner, "audit.prove", {"run_id": self.old.run}).get("result"), "the tree is made")
         self.assertEqual(proof["log_no"], 1)
 
 

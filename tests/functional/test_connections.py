@@ -189,7 +189,7 @@ class UnreadReplies(DaemonCase):
         self.assertGreaterEqual(made, 4 * UNREAD_BYTES_PER_CONNECTION_MAX // MIB)
         self.assertLessEqual(made, 4 * (UNREAD_BYTES_PER_CONNECTION_MAX // MIB + 1 + WORKERS))
         self.assertEqual(self.replies_of(raws[0], 100), set(range(100)), "nothing is lost for a client that reads")
-        wait_until(lambda: self.daemon.log.read_text().count("the client does not read its replies") == 3, "the others are closed", 120)
+        wait_until(lambda: self.daemon.log.read_text().count("the client does not read its replies") == 3, "the others are closed")
         self.assertLess(len(self.replies_of(raws[1], 100)), 100)
         raws[0].request("server.health", 200)
         self.assertEqual((raws[0].line() or {}).get("id"), 200)
@@ -198,7 +198,7 @@ class UnreadReplies(DaemonCase):
     def test_over_the_total_the_connections_with_most_to_read_are_closed(self) -> None:
         small = self.ask(1)
         raws = [self.ask(20) for _ in range(UNREAD_BYTES_MAX // UNREAD_BYTES_PER_CONNECTION_MAX + 4)]
-        wait_until(lambda: "the unread replies of all connections exceed their limit" in self.daemon.log.read_text(), "one is closed", 120)
+        wait_until(lambda: "the unread replies of all connections exceed their limit" in self.daemon.log.read_text(), "one is closed")
         self.assertEqual(self.replies_of(small, 1), {0})
         self.assertEqual(len(self.client.get(self.artifact_id, length=MIB)), MIB)
         if not self.daemon.sanitized():

@@ -40,7 +40,7 @@ class Context(DaemonCase):
     def facts(self, corpus: str) -> dict:
         reply = self.ingest(corpus, *({"id": f"f{i}", "text": text} for i, text in enumerate(FACTS)))
         wait_until(lambda: "degraded" not in self.ask("evidence.retrieve", {"queries": [{"query": f"in:{corpus} water"}]})["results"][0],
-                   "every lane has come to them, or the order may change", 120)
+                   "every lane has come to them, or the order may change")
         return reply
 
     def lines(self, pack: dict) -> list[dict]:

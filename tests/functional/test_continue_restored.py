@@ -225,7 +225,7 @@ class LeftBehind(Continued):
         def carried() -> bool:
             with cls.daemon.client() as client:
                 return not [note for note in client.call("server.status")["notes"] if "carried over" in note]
-        wait_until(carried, "what can be carried over is there", 120)
+        wait_until(carried, "what can be carried over is there")
 
     def resolved(self, pointer: str) -> Json:
         return self.well(self.connect(OWNER), "pointer.resolve", pointers=[pointer])["results"][0]
@@ -297,7 +297,7 @@ class LeftBehind(Continued):
         try:
             self.restart_with_tables_at(size - 1)
             said = f"the tables of log 1 include {size - 1} of its {size} events"
-            self.assertIn("Documents are carried over once they include all", wait_until(lambda: [note for note in self.call("server.status")["notes"] if said in note], "it is said", 60)[0])
+            self.assertIn("Documents are carried over once they include all", wait_until(lambda: [note for note in self.call("server.status")["notes"] if said in note], "it is said")[0])
             # A log without followers needs no waiting.
             self.assertEqual(self.daemon.sql("SET statement_timeout = '10s'; SELECT report.wait('20 s')"), [["0"]])
         finally:
@@ -315,7 +315,7 @@ class LeftBehind(Continued):
             self.daemon.sql(f"UPDATE follower SET next_seq = {size - 1} WHERE log_no = 1 AND name IN ('run', 'report', 'pointer', 'document')")
             self.daemon.kill()
             self.daemon.process = self.daemon.spawn()
-            wait_until(lambda: said() > before, "it waits for the tables", 60)
+            wait_until(lambda: said() > before, "it waits for the tables")
             self.assertEqual(self.daemon.stop(), 0)
             self.assertIn("a signal arrived while it started", self.daemon.log_tail())
             self.assertIsNone(self.daemon.postgres_pid())

@@ -72,7 +72,7 @@ class Cards(Corpus):
         self.ingest("logged", {"id": "a", "text": "The heron stands in the shallow water."})
         cards = self.retrieve("heron", filters={"documents": ["logged/a"]})["cards"]
         events = wait_until(lambda: [event for event in self.events("_log", types=["retrieval.answered"])
-                                     if event["body"]["queries"] == [{"query": "heron", "expand": "none", "rerank": "none"}]], "the event", 60)
+                                     if event["body"]["queries"] == [{"query": "heron", "expand": "none", "rerank": "none"}]], "the event")
         body = events[-1]["body"]
         self.assertEqual([card["id"] for card in body["cards"]], [card["id"] for card in cards])
         self.assertEqual((body["corpora"], body["profile"]), (["logged"], "muniment-1"))
@@ -102,7 +102,7 @@ class Cards(Corpus):
 
     def test_batches_and_pages_and_the_cache_change_no_answer(self) -> None:
         self.ingest("pages", *({"id": f"d{i:02}", "text": f"Lighthouse number {i} was built of {'stone ' * (i % 5 + 1)}and painted."} for i in range(25)))
-        wait_until(lambda: "degraded" not in self.retrieve("in:pages lighthouse"), "every lane has them", 120)
+        wait_until(lambda: "degraded" not in self.retrieve("in:pages lighthouse"), "every lane has them")
         whole = [card["id"] for card in self.retrieve("in:pages lighthouse stone", topK=25)["cards"]]
         for _ in range(2):   # the second answer comes from the cache
             paged, cursor = [], None
@@ -121,7 +121,7 @@ class Cards(Corpus):
         draw = random.Random(17)
         words = [f"word{n}" for n in range(30)]
         self.ingest("any", *({"id": f"d{n:02}", "text": " ".join(draw.choices(words, k=draw.randint(3, 40)))} for n in range(60)))
-        wait_until(lambda: "degraded" not in self.retrieve("in:any word1"), "every lane has them", 120)
+        wait_until(lambda: "degraded" not in self.retrieve("in:any word1"), "every lane has them")
 
         def paged(query: str, size: int, **more: object) -> list[tuple[str, float]]:
             cards, cursor = [], ""
@@ -275,7 +275,7 @@ class Traces(Corpus):
         self.ingest("traced", {"id": "a", "text": "The mill grinds wheat."})
         self.call("run.end", run_id=self.run_id, outcome="success")
         self.assertNotIn("run_seq", self.ask_for(run_id=self.run_id))
-        found = wait_until(lambda: [event for event in self.events("_log", types=["retrieval.answered"]) if event["body"].get("run_id") == self.run_id], "it is in _log", 60)
+        found = wait_until(lambda: [event for event in self.events("_log", types=["retrieval.answered"]) if event["body"].get("run_id") == self.run_id], "it is in _log")
         self.assertEqual([event["actor"] for event in found], ["uid:0"])
 
     def test_a_run_that_is_not_there(self) -> None:
@@ -353,7 +353,7 @@ class Damage(Corpus):
         remove_in_use(self.daemon.data / "index")
         self.ingest("phoenix", {"id": "later", "text": "A cold stove."})
         after = wait_until(lambda: (cards := self.retrieve("in:phoenix ember dark oven", topK=20, exact=True)["cards"]) and
-                           len(cards) >= 20 and cards, "the index is back", 120)
+                           len(cards) >= 20 and cards, "the index is back")
         self.assertEqual({card["id"] for card in after} & {card["id"] for card in before}, {card["id"] for card in before})
 
     def test_a_search_child_that_is_killed_costs_no_query_its_answer(self) -> None:

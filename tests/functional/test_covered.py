@@ -65,14 +65,14 @@ class Covered(Bundling):
         size = self.followed()["log"]["size"]
         self.call("evidence.retrieve", queries=[{"query": f"in:{corpus} port"}], min_seq=size - 1)
         size = self.followed()["log"]["size"]
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed", 120)
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
         self.assertTrue(run)
         self.daemon.stop()   # the stop stores a note in the database
         self.restart()
         size = self.followed()["log"]["size"]
         self.call("evidence.retrieve", queries=[{"query": f"in:{corpus} port"}], min_seq=size - 1)
         size = self.followed()["log"]["size"]
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed", 120)
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
 
     def verify(self) -> tuple[int, dict[str, Any]]:
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--key", self.key, "--json"], capture_output=True, text=True, timeout=120)
@@ -112,7 +112,7 @@ class Covered(Bundling):
     def test_a_table_of_somebody_s_own_says_nothing_of_a_log(self) -> None:
         self.new_run("noted")
         size = self.followed()["log"]["size"]
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed", 120)
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
         self.daemon.sql("CREATE TABLE my_notes (log_no smallint, words text); INSERT INTO my_notes VALUES (9, 'mine')")
         self.addCleanup(self.daemon.sql, "DROP TABLE my_notes")
         code, report = self.verify()
@@ -126,7 +126,7 @@ class Covered(Bundling):
         evidence = self.call("evidence.record", run_id=run, type="review", content={"text": "fine"})["evidence_id"]
         self.call("evidence.link", claim_id=claim, evidence_id=evidence, relation="supports")
         size = self.followed()["log"]["size"]
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed", 120)
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
         others = {"claim": "'claim_id', gen_random_uuid()", "evidence": "'evidence_id', gen_random_uuid()", "manifest": "'manifest_id', gen_random_uuid()",
                   "artifact": "'artifact_id', gen_random_uuid(), 'path', 'runs/x'", "evidence_link": "'relation', 'refutes'"}
         for table, changes in others.items():
@@ -173,7 +173,7 @@ class Covered(Bundling):
     def test_a_schema_that_is_not_known_is_not_called_verified(self) -> None:
         self.new_run("schema")
         size = self.followed()["log"]["size"]
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed", 120)
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "signed")
         self.assertEqual(self.verify()[0], 0)
         (last,) = self.daemon.sql("SELECT number, name, sha256 FROM schema_migration ORDER BY number DESC LIMIT 1")
         put_back = f"INSERT INTO schema_migration VALUES ({last[0]}, '{last[1]}', '{last[2]}')"

@@ -140,7 +140,7 @@ class StoppedWhileItStarts(unittest.TestCase):
         """Stops the daemon at that moment of its start. Returns whether it logged that it was stopped while it started."""
         daemon.log.write_text("")
         process = daemon.spawn()
-        wait_until(lambda: moment(process.pid) or process.poll() is not None, "the moment has come", 120)
+        wait_until(lambda: moment(process.pid) or process.poll() is not None, "the moment has come")
         process.send_signal(number)
         self.assertIn(process.wait(60), (0, -number), daemon.log_tail())
         self.assertEqual(self.left_behind(daemon), [])
@@ -190,7 +190,7 @@ class StoppedWhileItStarts(unittest.TestCase):
                 assert process is not None
                 for number in numbers:
                     process.send_signal(number)
-                    wait_until(lambda: process.poll() is not None or not self.pending(process.pid, number), "the signal is taken", 60)
+                    wait_until(lambda: process.poll() is not None or not self.pending(process.pid, number), "the signal is taken")
                 self.assertEqual(process.wait(60), 0, daemon.log_tail())
                 self.assertEqual(self.left_behind(daemon), [])
 
@@ -260,7 +260,7 @@ class WithoutPostgres(DaemonCase):
     def test_a_stopped_postgres_is_started_again(self) -> None:
         before = self.daemon.postgres_pid()
         os.kill(before, signal.SIGINT)   # fast shutdown
-        wait_until(lambda: not alive(before), "the server is down", 60)
+        wait_until(lambda: not alive(before), "the server is down")
         self.note(after="the shutdown")
 
 
@@ -274,10 +274,10 @@ class Partitions(unittest.TestCase):
             client.call("run.start", run_id="r1", agent={"name": "test"})
             daemon.sql(change.format("REVOKE", "FROM"))
             client.call("event.append", run_id="r1", events=[{"type": "x.test.a", "body": {}} for _ in range(1024)])
-            wait_until(lambda: "cannot create a partition ahead" in daemon.log_tail(200), "it was tried and failed", 120)
+            wait_until(lambda: "cannot create a partition ahead" in daemon.log_tail(200), "it was tried and failed")
             self.assertEqual(daemon.sql(there), [["f"]])
             daemon.sql(change.format("GRANT", "TO"))
-            wait_until(lambda: daemon.sql(there) == [["t"]], "it is made", 120)   # without any append
+            wait_until(lambda: daemon.sql(there) == [["t"]], "it is made")   # without any append
 
 
 class Busy(DaemonCase):
@@ -325,7 +325,7 @@ class Busy(DaemonCase):
             report = json.loads(done.stdout)
             self.assertIsNone(report["first_bad"], report)
             self.assertGreaterEqual(report["upto"], size - 1, "it looked at less than there was")
-            wait_until(lambda: self.failures or self.call("server.status")["log"]["size"] > size + 200, "the clients go on", 120)
+            wait_until(lambda: self.failures or self.call("server.status")["log"]["size"] > size + 200, "the clients go on")
             self.assertEqual(self.failures, [])
 
 
@@ -374,7 +374,7 @@ class Rest(Refusing, DaemonCase):
         self.call("server.health")
         for one in held:
             one.close()
-        wait_until(lambda: descriptors() <= before + 2, "the descriptors are back", 60)
+        wait_until(lambda: descriptors() <= before + 2, "the descriptors are back")
 
 
 if __name__ == "__main__":

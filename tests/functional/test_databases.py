@@ -29,7 +29,7 @@ def durable_server(case: Any) -> PrivatePostgres:
     (case.addClassCleanup if isinstance(case, type) else case.addCleanup)(server.stop)
     server.sql("ALTER SYSTEM SET fsync = on")
     server.sql("SELECT pg_reload_conf()")
-    wait_until(lambda: server.sql("SHOW fsync") == "on", "the setting is in force", 60)
+    wait_until(lambda: server.sql("SHOW fsync") == "on", "the setting is in force")
     return server
 
 

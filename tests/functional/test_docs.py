@@ -39,8 +39,8 @@ class Protocol(DaemonCase):
                 if '"run.list"' in request or '"server.rebuild"' in request:
                     self.followed()
                 if '"server.status"' in request:
-                    wait_until(lambda: FOLLOWERS <= set(self.call("server.status")["followers"]), "every follower has kept its position", 120)
-                    wait_until(lambda: self.call("server.status")["checkpoint"]["signed"], "a signed checkpoint", 120)
+                    wait_until(lambda: FOLLOWERS <= set(self.call("server.status")["followers"]), "every follower has kept its position")
+                    wait_until(lambda: self.call("server.status")["checkpoint"]["signed"], "a signed checkpoint")
                 self.connection.send(request.encode() + b"\n")
                 line = "→ " + request
                 raw_bytes = json.loads(request).get("params", {}).get("body_bytes", 0)

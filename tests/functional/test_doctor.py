@@ -192,7 +192,7 @@ class Running(DoctorCase, DaemonCase):
         with self.session("BEGIN; LOCK TABLE report_run IN ACCESS EXCLUSIVE MODE"):
             self.note()
             wait_until(lambda: self.psql("SELECT count(*) FROM pg_locks WHERE relation = 'report_run'::regclass AND NOT granted") != [["0"]],
-                       "the follower waits for the table", 60)
+                       "the follower waits for the table")
             self.finds("warning", "follower", "report is .* events? behind and does not advance", "muniment status", "follower")
         self.followed()
         self.assertNotIn("follower", self.subjects("warning"))
@@ -242,7 +242,7 @@ class Running(DoctorCase, DaemonCase):
             self.psql("ALTER SYSTEM RESET synchronous_commit")
             self.psql("ALTER SYSTEM SET full_page_writes = off")
             self.psql("SELECT pg_reload_conf()")
-            wait_until(lambda: self.psql("SHOW full_page_writes") == [["off"]], "the setting is in force", 60)
+            wait_until(lambda: self.psql("SHOW full_page_writes") == [["off"]], "the setting is in force")
             self.finds("broken", "database", "full_page_writes is off", "ALTER SYSTEM SET full_page_writes = on", "not_durable")
         finally:
             self.psql("ALTER SYSTEM RESET synchronous_commit")
@@ -320,7 +320,7 @@ class Restarting(DoctorCase, DaemonCase):
     def test_a_search_child_that_was_started_again(self) -> None:
         [child] = [pid for pid in pathlib.Path("/proc").glob("[0-9]*") if self.is_search_child(pid)]
         os.kill(int(child.name), 9)
-        wait_until(lambda: "muniment_search_restarts_total 1\n" in self.call("server.metrics")["text"], "it is started again", 120)
+        wait_until(lambda: "muniment_search_restarts_total 1\n" in self.call("server.metrics")["text"], "it is started again")
         self.finds("warning", "search", "the search child was restarted 1 times", "muniment status", "search")
 
     def is_search_child(self, folder: pathlib.Path) -> bool:
@@ -339,7 +339,7 @@ class Witnessed(DoctorCase):
         self.doctor = Doctor(daemon)
         subprocess.run([BUILD / "muniment", "--data", str(daemon.data), "audit", "key", "init", "-o", str(daemon.folder / "log.pub")], check=True, capture_output=True,
                        timeout=120, env=self.doctor.environment())
-        wait_until(lambda: "witness" in self.subjects("warning"), "it is noticed", 120)
+        wait_until(lambda: "witness" in self.subjects("warning"), "it is noticed")
         self.finds("warning", "witness", r"folder:/proc/nowhere has 0 of \d+ signed events", "muniment status", "witnesses")
         self.finds("warning", "witness", "checkpoints outside, folder:/proc/nowhere", "muniment status", "witnesses")
 

@@ -31,7 +31,7 @@ class Settings(unittest.TestCase):
             self.server.sql(f"ALTER SYSTEM SET {setting} = on")
         self.server.sql("SELECT pg_reload_conf()")
         wait_until(lambda: all(self.server.sql(f"SHOW {setting}") == "on" for setting in DURABLE) and not self.server.sql("SHOW synchronous_standby_names"),
-                   "the settings are in force", 60)
+                   "the settings are in force")
         self.log = self._testMethodName[5:60]
         self.server.sql(f"CREATE DATABASE {self.log}")
 
@@ -45,7 +45,7 @@ class Settings(unittest.TestCase):
         self.addCleanup(standby.stop)
         self.server.sql("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (s1)'")
         self.server.sql("SELECT pg_reload_conf()")
-        wait_until(lambda: self.server.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'") == "1", "the standby is synchronous", 60)
+        wait_until(lambda: self.server.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'") == "1", "the standby is synchronous")
         return standby
 
     def test_settings_that_lose_data_are_refused_by_name(self) -> None:
@@ -54,7 +54,7 @@ class Settings(unittest.TestCase):
                 for other in DURABLE:
                     self.server.sql(f"ALTER SYSTEM SET {other} = {'off' if other == setting else 'on'}")
                 self.server.sql("SELECT pg_reload_conf()")
-                wait_until(lambda: self.server.sql(f"SHOW {setting}") == "off", "the setting is in force", 60)
+                wait_until(lambda: self.server.sql(f"SHOW {setting}") == "off", "the setting is in force")
                 status, said = self.daemon().refused_start()
                 self.assertNotEqual(status, 0)
                 self.assertIn(setting, said)
@@ -75,7 +75,7 @@ class Settings(unittest.TestCase):
                 with self.subTest(setting=setting):
                     self.server.sql(f"ALTER SYSTEM SET {setting} = off")
                     self.server.sql("SELECT pg_reload_conf()")
-                    wait_until(lambda: not client.call("server.health")["ok"], "health says so", 120)
+                    wait_until(lambda: not client.call("server.health")["ok"], "health says so")
                     said = client.call("server.health")
                     self.assertEqual(said["database"], "up")
                     self.assertIn(f"{setting} is off", said["reason"])
@@ -87,7 +87,7 @@ class Settings(unittest.TestCase):
                     self.assertEqual(client.call("event.list", run_id="r1", types=["x.test.a"])["events"], [])
                     self.server.sql(f"ALTER SYSTEM SET {setting} = on")
                     self.server.sql("SELECT pg_reload_conf()")
-                    wait_until(lambda: client.call("server.health")["ok"], "it goes on", 120)
+                    wait_until(lambda: client.call("server.health")["ok"], "it goes on")
                     client.append("r1", "x.test.b", {"setting": setting})
             outages = client.call("event.list", run_id="_log", types=["log.resumed"])["events"]
             self.assertEqual(len(outages), 3)
@@ -99,7 +99,7 @@ class Settings(unittest.TestCase):
             self.server.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
             thread.join(0.2)
             return not thread.is_alive()
-        wait_until(answered, "an answer", 120)
+        wait_until(answered, "an answer")
 
     def test_an_erasure_that_the_standbys_have_not_confirmed_is_in_doubt(self) -> None:
         daemon = self.daemon()
@@ -123,7 +123,7 @@ class Settings(unittest.TestCase):
             thread = threading.Thread(target=redact)
             thread.start()
             if not stopped:
-                wait_until(lambda: daemon.failpoint_log.exists(), "it is announced", 120)
+                wait_until(lambda: daemon.failpoint_log.exists(), "it is announced")
                 standby.stop()
                 go.touch()
             self.cancel_waits_until(thread)
@@ -136,7 +136,7 @@ class Settings(unittest.TestCase):
             self.server.sql("ALTER SYSTEM RESET synchronous_standby_names")
             self.server.sql("SELECT pg_reload_conf()")
             with daemon.client() as client:
-                wait_until(lambda: client.call("server.health")["ok"], "appends are accepted again", 120)
+                wait_until(lambda: client.call("server.health")["ok"], "appends are accepted again")
                 client.append("r1", "x.test.b", {})
                 client.call("snapshot.take", run_id="r1")
             self.assertEqual(self.server.sql("SELECT count(*) FROM snapshot WHERE state::text LIKE '%pelican%'", self.log), "0")
@@ -164,7 +164,7 @@ class Settings(unittest.TestCase):
             with self.assertRaises(muniment.MunimentError) as caught:
                 client.append("r1", "x.test.a", {})
             self.assertIn(caught.exception.code, ("deadline_exceeded", "unavailable"))
-            wait_until(lambda: "required_standbys" in client.call("server.health").get("reason", ""), "the standby is missed", 120)
+            wait_until(lambda: "required_standbys" in client.call("server.health").get("reason", ""), "the standby is missed")
             with self.assertRaises(muniment.MunimentError) as refused:
                 client.append("r1", "x.test.b", {})
             self.assertEqual((refused.exception.code, refused.exception.data.get("outcome")), ("unavailable", None))
@@ -183,7 +183,7 @@ class Settings(unittest.TestCase):
         self.addCleanup(receiver.kill)
 
     def await_state(self, name: str, state: str) -> None:
-        wait_until(lambda: self.server.sql(f"SELECT sync_state FROM pg_stat_replication WHERE application_name = '{name}'") == state, f"{name} is {state}", 60)
+        wait_until(lambda: self.server.sql(f"SELECT sync_state FROM pg_stat_replication WHERE application_name = '{name}'") == state, f"{name} is {state}")
 
     def test_an_acknowledgement_needs_a_named_standby_and_no_other_receiver(self) -> None:
         self.server.sql("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'")
@@ -210,14 +210,14 @@ class Settings(unittest.TestCase):
             with self.assertRaises(muniment.MunimentError) as caught:
                 client.append("r1", "x.test.b", {}, event_id=unknown)
             self.assertIn(caught.exception.code, ("deadline_exceeded", "unavailable"))
-            wait_until(lambda: "standbys requires 1 of s1, s2" in client.call("server.health").get("reason", ""), "the standbys are missed", 120)
+            wait_until(lambda: "standbys requires 1 of s1, s2" in client.call("server.health").get("reason", ""), "the standbys are missed")
             with self.assertRaises(muniment.MunimentError) as refused:
                 client.append("r1", "x.test.c", {})
             self.assertIn("none is connected", str(refused.exception))
         back = self.server.standby("s2")
         self.addCleanup(back.stop)
         with daemon.client() as client:
-            wait_until(lambda: client.call("server.health")["ok"], "appends are accepted again", 120)
+            wait_until(lambda: client.call("server.health")["ok"], "appends are accepted again")
             client.append("r1", "x.test.b", {}, event_id=unknown)
             self.assertEqual(len(client.call("event.list", run_id="r1", types=["x.test.b"])["events"]), 1)
             self.assertEqual(client.call("event.list", run_id="r1", types=["x.test.c"])["events"], [])

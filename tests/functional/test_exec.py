@@ -455,7 +455,7 @@ class Restarted(ExecCase):
         self.daemon.process.send_signal(signal.SIGSTOP)   # so that the recording blocks until the test resumes the daemon
         try:
             (self.folder / "go").touch()
-            wait_until(lambda: not command.exists(), "the command has ended", 60)
+            wait_until(lambda: not command.exists(), "the command has ended")
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 process.send_signal(number)
         finally:
@@ -486,7 +486,7 @@ class Restarted(ExecCase):
         process = self.waiting()
         self.daemon.kill_postgres()
         self.let_go(process)
-        wait_until(lambda: self.daemon.postgres_pid() is not None, "Postgres is back", 60)
+        wait_until(lambda: self.daemon.postgres_pid() is not None, "Postgres is back")
         self.ended()
 
 

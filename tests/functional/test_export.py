@@ -208,7 +208,7 @@ class RoundTrip(Exporting):
         with other.client() as client:   # a kill in between changes nothing
             process = subprocess.Popen([BUILD / "muniment", "--data", other.data, "import", "--format", "jsonl", "--artifacts", artifacts, path],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            wait_until(lambda: process.poll() is not None or client.call("server.status")["log"]["size"] > 2_000, "some of it is imported", 120)
+            wait_until(lambda: process.poll() is not None or client.call("server.status")["log"]["size"] > 2_000, "some of it is imported")
             process.kill()
             process.wait()
             run_muniment(other, "import", "--format", "jsonl", "--artifacts", artifacts, path)

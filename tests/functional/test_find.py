@@ -239,15 +239,15 @@ class Tail(FindCase):
                 for n in numbers:
                     client.append(run_id, "x.test.noted", {"n": n})
 
-        wait_until(lambda: seen == [-1], "what is there is printed", 60)
+        wait_until(lambda: seen == [-1], "what is there is printed")
         write(range(0, 5))
-        wait_until(lambda: len(seen) == 6, "what comes is printed", 60)
+        wait_until(lambda: len(seen) == 6, "what comes is printed")
         daemon.kill()
         assert process.stderr is not None
         self.assertIn("the daemon is unavailable", process.stderr.readline())
         daemon.start()
         write(range(5, 10))
-        wait_until(lambda: len(seen) >= 12, "it has gone on", 60)
+        wait_until(lambda: len(seen) >= 12, "it has gone on")
         process.terminate()
         reader.join()
         self.assertEqual(seen, [-1, *range(5), -1, *range(5, 10)])   # the run's start, and the interruption

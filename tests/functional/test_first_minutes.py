@@ -337,7 +337,7 @@ class Late(DaemonCase):
             self.note(n=1)
             began = time.time()
             said = lambda: ran("--data", self.daemon.data, "status").stdout
-            wait_until(lambda: "behind     report by " in said(), "the follower is late", 60)
+            wait_until(lambda: "behind     report by " in said(), "the follower is late")
             self.assertRegex(said(), r"behind     report by \d+ events? since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ \(\S+ \S+.*\): the views of schema report "
                                      r"and the times in run list are outdated\. It catches up by itself; if the number does not fall: muniment --data \S+ doctor")
             self.assertGreaterEqual(time.time() - began, 4, "one that is only busy is not said to be late")
@@ -347,14 +347,14 @@ class Late(DaemonCase):
             self.assertIn("behind   report by ", ran("--data", self.daemon.data, "top", "--once", "--interval", "0.2").stdout)
             self.assertEqual(self.daemon.stop(), 0)
             self.restart()
-            wait_until(lambda: "behind     report by " in said(), "the follower is late again", 60)
+            wait_until(lambda: "behind     report by " in said(), "the follower is late again")
             top = json.loads(ran("--data", self.daemon.data, "--json", "top", "--once", "--interval", "0.2").stdout)
             [late] = [one for one in top["followers_late"] if one["follower"] == "report"]
             self.assertEqual(late["since"], self.call("server.status")["started_at"], "the time in which no daemon ran does not count")
         finally:
             self.daemon.sql("DROP TRIGGER z ON follower; DROP FUNCTION leave_out()")
         self.followed()
-        wait_until(lambda: "behind     report" not in said(), "it has caught up", 60)
+        wait_until(lambda: "behind     report" not in said(), "it has caught up")
 
 
 if __name__ == "__main__":

@@ -29,11 +29,11 @@ class Followers(DaemonCase):
             self.assertEqual(self.call("corpus.ingest", **corpus, wait=True)["errors"], [])
             size = self.call("server.status")["log"]["size"]
             wait_until(lambda: min(self.call("server.status")["followers"][name] for name in ("run", "pointer", "report", "document")) >= size,
-                       "the followers have read the log", 120)
+                       "the followers have read the log")
         card = self.call("evidence.retrieve", queries=[{"query": "in:unconfirmed lamp"}])["results"][0]["cards"][0]["id"]
         self.assertEqual([item["ok"] for item in self.call("pointer.validate", pointers=[card])["results"]], [True])
         gone = self.call("document.retract", corpus="unconfirmed", document="a.md", reason="it is wrong")["seq"]
-        wait_until(lambda: self.call("server.status")["followers"]["document"] > gone, "the document is gone", 120)
+        wait_until(lambda: self.call("server.status")["followers"]["document"] > gone, "the document is gone")
         self.assertEqual([item["ok"] for item in self.call("pointer.validate", pointers=[card])["results"]], [False])
         found = self.call("server.rebuild")
         self.assertEqual([table for table in found["tables"] if not table["equal"]], [])
@@ -58,7 +58,7 @@ class Followers(DaemonCase):
         self.assertNotIn("", before)
         self.daemon.sql("UPDATE follower SET next_seq = 0 WHERE name = 'document'")
         self.again()
-        wait_until(lambda: self.call("server.status")["followers"]["document"] >= size, "it has followed them again", 120)
+        wait_until(lambda: self.call("server.status")["followers"]["document"] >= size, "it has followed them again")
         self.assertEqual([self.daemon.sql(table)[0][0] for table in tables], before)
         ingest({**documents[1], "text": "The lamp is found."})
         self.assertEqual([table for table in self.call("server.rebuild")["tables"] if not table["equal"]], [])
@@ -72,14 +72,14 @@ class Followers(DaemonCase):
                         f" CREATE TRIGGER z BEFORE INSERT OR UPDATE ON follower FOR EACH ROW WHEN (NEW.name IN {names}) EXECUTE FUNCTION leave_out()")
         try:
             self.call("run.end", run_id=self.run_id, outcome="success")
-            wait_until(lambda: set(told()) == {f"table {name}" for name in names}, "it is told of all of them", 60)
+            wait_until(lambda: set(told()) == {f"table {name}" for name in names}, "it is told of all of them")
             for text in told().values():
                 self.assertIn("Postgres does not store its position", text)
             self.assertTrue(self.call("server.health")["ok"], "appends go on")
         finally:
             self.daemon.sql("DROP TRIGGER z ON follower; DROP FUNCTION leave_out()")
         self.followed()
-        wait_until(lambda: not told(), "nothing is told any more", 60)
+        wait_until(lambda: not told(), "nothing is told any more")
 
 
 if __name__ == "__main__":

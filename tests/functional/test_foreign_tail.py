@@ -170,7 +170,7 @@ class Guarded(StartCase):
             except muniment.MunimentError as error:
                 return str(error)
             return ""
-        self.assertIn(word, wait_until(refused, "an append is refused", 60))
+        self.assertIn(word, wait_until(refused, "an append is refused"))
         self.assertIn(word, " ".join(self.call("server.status")["degraded"]))
 
     def sql(self, text: str) -> None:
@@ -214,7 +214,7 @@ class Guarded(StartCase):
         self.note(n=1)
         count = self.daemon.sql("SELECT count(*) FROM event WHERE type = 'x.test.noted'")
         self.sql(removes)
-        wait_until(lambda: not self.call("server.health")["ok"], "the trigger is found", 120)
+        wait_until(lambda: not self.call("server.health")["ok"], "the trigger is found")
         said = self.call("server.health")
         self.assertEqual(said["database"], "up")
         self.assertIn(why, said["reason"])

@@ -89,7 +89,7 @@ class Artifacts(SmallDisk):
         free = self.free_bytes()
         raw.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "artifact.put",
                              "params": {"run_id": self.run_id, "body_bytes": 8 * MIB}}).encode() + b"\n" + b"a" * (2 * MIB))
-        wait_until(lambda: self.free_bytes() <= free - MIB, "the first bytes are on the disk", 60)
+        wait_until(lambda: self.free_bytes() <= free - MIB, "the first bytes are on the disk")
         self.fill()
         raw.send(b"a" * (6 * MIB))
         answer = raw.line()
@@ -97,7 +97,7 @@ class Artifacts(SmallDisk):
         self.assertIn("No space left", answer["error"]["message"])
         self.assertEqual(raw.ask(b'{"jsonrpc":"2.0","id":2,"method":"server.health"}')["id"], 2)
         self.note(still="taken")
-        wait_until(lambda: self.files() == before, "nothing of it is left", 60)
+        wait_until(lambda: self.files() == before, "nothing of it is left")
         self.assertEqual(self.call("artifact.list", run_id=self.run_id)["artifacts"], [])
 
     def test_an_event_that_would_spill_is_refused_whole(self) -> None:

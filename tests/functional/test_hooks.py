@@ -153,7 +153,7 @@ class Expansion(Hooked):
             queries = [event["body"]["queries"][0] for event in self.logged()]
             return [query for query in queries if query["query"] in ("proxy one", "proxy two")]
 
-        wait_until(lambda: len(logged()) == 2, "both were logged", 60)
+        wait_until(lambda: len(logged()) == 2, "both were logged")
         self.assertEqual(logged(), [{"query": "proxy one", "expand": "hook", "rerank": "none"}, {"query": "proxy two", "expand": "none", "rerank": "hook"}])
 
     def test_heuristics_need_no_hook(self) -> None:
@@ -242,7 +242,7 @@ class BadHooks(Bad):
                             "print(json.dumps({'scores': {c['key']: 0.5 for c in request['candidates']}}))")
         found = self.ask("a port with a grandchild", rerank="hook")
         self.assertEqual(found["explain"]["rerank"]["by"], "hook", "the grandchild, which holds the pipe, was not waited for")
-        wait_until(lambda: not alive(int(pid_file.read_text())), "the grandchild is gone", 60)
+        wait_until(lambda: not alive(int(pid_file.read_text())), "the grandchild is gone")
 
     def test_what_it_says_on_the_side_is_in_the_daemons_log(self) -> None:
         self.hook("expansion", "sys.stderr.write('loading\\x1b[31m the model\\n' + 'z' * 100000); print('{}')")

@@ -173,14 +173,14 @@ class HttpLane(DaemonCase):
         def whole() -> Optional[dict[str, Any]]:
             answer = self.retrieve(query)
             return answer if not self.problem(answer) and identity_of(model) in answer["lanes"] else None
-        return wait_until(whole, "the lane joins", 120)
+        return wait_until(whole, "the lane joins")
 
     def without(self, saying: str, query: str = "automobile") -> dict[str, Any]:
         """Returns the answer without the lane once it states the reason in these words."""
         def less() -> Optional[dict[str, Any]]:
             answer = self.retrieve(query)
             return answer if re.search(saying, self.problem(answer)) else None
-        answer = wait_until(less, f"it says {saying}", 120)
+        answer = wait_until(less, f"it says {saying}")
         self.assertFalse([lane for lane in answer["lanes"] if lane.startswith("http/")])
         return answer
 
@@ -317,7 +317,7 @@ class Serving(HttpLane):
         self.ingest()
         self.joined()
         self.call("document.retract", corpus=self.corpus, document="car.txt", reason="wrong")
-        wait_until(lambda: "car.txt" not in [card["document"] for card in self.retrieve("automobile")["cards"]], "it is gone", 120)
+        wait_until(lambda: "car.txt" not in [card["document"] for card in self.retrieve("automobile")["cards"]], "it is gone")
 
     def test_a_child_that_is_started_again_has_what_was_embedded(self) -> None:
         self.ingest()
@@ -364,13 +364,13 @@ class Restarted(HttpLane):
         self.server.dimension = 32
         self.configure("model-b")
         self.restart()
-        wait_until(lambda: identity_of("model-b", 32) in self.retrieve("automobile")["lanes"], "the lane joins", 120)
+        wait_until(lambda: identity_of("model-b", 32) in self.retrieve("automobile")["lanes"], "the lane joins")
 
     def test_the_daemon_stops_at_once_though_the_server_does_not_answer(self) -> None:
         self.server.seen.clear()
         self.silence()
         self.ingest()
-        wait_until(lambda: set(DOCUMENTS.values()) & set(self.server.texts()), "it is asked", 120)
+        wait_until(lambda: set(DOCUMENTS.values()) & set(self.server.texts()), "it is asked")
         self.assertEqual(self.daemon.stop(60), 0)   # although the server holds the request
         self.server_is_right()
         self.restart()

@@ -89,7 +89,7 @@ class RealTraces:
         if not key.exists():
             key.write_text(self.call("audit.key", action="init")["keys"][0] + "\n")
         size = self.settled_size()
-        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "all of it is signed", 120)
+        wait_until(lambda: self.call("audit.checkpoint")["size"] >= size, "all of it is signed")
         done = subprocess.run([BUILD / "muniment-verify", "--data", self.daemon.data, "--key", key, "--json"],
                               capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -209,7 +209,7 @@ class ClaudeCode(Importing):
         path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"type": "assist')
         process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "import", "--format", self.format, path])
         size = self.call("server.status")["log"]["size"]
-        wait_until(lambda: self.call("server.status")["log"]["size"] > size + 500, "something is imported", 120)
+        wait_until(lambda: self.call("server.status")["log"]["size"] > size + 500, "something is imported")
         process.kill()
         process.wait()
         [run] = self.muniment_import(path)
@@ -293,7 +293,7 @@ class Otlp(Importing):
         path.write_text("\n".join(span(n) for n in range(1_500)) + '\n{"resourceSpans": [{"sco')
         process = subprocess.Popen([BUILD / "muniment", "--data", self.daemon.data, "import", "--format", "otlp", path], stderr=subprocess.DEVNULL)
         size = self.call("server.status")["log"]["size"]
-        wait_until(lambda: self.call("server.status")["log"]["size"] > size + 500, "something is imported", 120)
+        wait_until(lambda: self.call("server.status")["log"]["size"] > size + 500, "something is imported")
         process.kill()
         process.wait()
         [run] = self.muniment_import(path, code=1)[:-1]

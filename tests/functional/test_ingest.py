@@ -221,7 +221,7 @@ class Folders(IngestCase):
             return next((row["documents"] for row in self.call("corpus.list")["corpora"] if row["corpus"] == self.corpus), 0)
 
         try:
-            wait_until(lambda: some() > 0 or process.poll() is not None, "the first batch is in", 120)
+            wait_until(lambda: some() > 0 or process.poll() is not None, "the first batch is in")
         finally:
             process.kill()
             process.wait()

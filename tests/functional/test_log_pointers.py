@@ -74,7 +74,7 @@ class Reading(LogPointers):
         self.call("pointer.validate", pointers=[STALE], run_id=self.run_id, branch="b")
         self.halt_run(self.run_id)
         self.call("pointer.render", draft=f"[ref:{STALE}]")
-        wait_until(lambda: self.read("log://validation")[0][-2]["type"] == "pointer.rendered", "what is outside of a run is there, too", 60)
+        wait_until(lambda: self.read("log://validation")[0][-2]["type"] == "pointer.rendered", "what is outside of a run is there, too")
         events, _ = self.read("log://validation")
         self.assertEqual([event["type"] for event in events if event["run_id"] == self.run_id],
                          ["pointer.validated", "pointer.unresolved", "pointer.resolved", "pointer.retried", "pointer.unresolved"])

@@ -189,7 +189,7 @@ class SignedEnd(StartCase):
                 code, report = self.alone()
                 self.assertIn((code, report["verdict"]), ((0, "verified"), (2, "unsigned_tail")))
                 return report if code == 0 else None
-            self.assertGreaterEqual(wait_until(verified, "the log rests", 120)["upto"], seq)
+            self.assertGreaterEqual(wait_until(verified, "the log rests")["upto"], seq)
 
     def test_a_daemon_that_was_killed_or_stopped(self) -> None:
         self.note(n=1)
@@ -293,7 +293,7 @@ class SignedEnd(StartCase):
             with contextlib.suppress(muniment.MunimentError), self.daemon.client(retry_for_s=0) as client:
                 client.call("event.append", run_id=self.run_id, type="x.test.noted", body={})
             return self.daemon.process is not None and self.daemon.process.poll() is not None
-        wait_until(killed, "it is killed at the third checkpoint", 120)
+        wait_until(killed, "it is killed at the third checkpoint")
         self.assertEqual(self.daemon.process.wait(), -9)
         self.assertNotEqual((self.daemon.data / "tiles/checkpoint").read_text(), (self.daemon.data / "keys/last_signed").read_text())
         with self.postgres() as _:

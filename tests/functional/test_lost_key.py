@@ -16,7 +16,7 @@ class WithoutPrivateKey(OneSource):
 
     def signed_up_to(self, size: int) -> int:
         with self.daemon.client() as client:
-            return wait_until(lambda: (found := client.call("audit.checkpoint")["size"]) >= size and found, "signed", 60)
+            return wait_until(lambda: (found := client.call("audit.checkpoint")["size"]) >= size and found, "signed")
 
     def test_a_restored_log_says_up_to_where_it_was_signed_and_goes_on_with_its_key(self) -> None:
         self.key.write_text(self.cli("audit", "key", "show"))
@@ -46,7 +46,7 @@ class WithoutPrivateKey(OneSource):
         self.restored.stop()
         shutil.copy(self.daemon.data / "keys/log.key", key)
         self.restored.start()
-        wait_until(lambda: self.verifier(self.restored.data, "--key", self.key)[1]["verdict"] == "verified", "it is signed again", 60)
+        wait_until(lambda: self.verifier(self.restored.data, "--key", self.key)[1]["verdict"] == "verified", "it is signed again")
         with self.restored.client() as client:
             self.assertNotIn("signed_before", client.call("server.status")["checkpoint"])
 

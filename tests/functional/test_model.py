@@ -110,11 +110,11 @@ class Model(unittest.TestCase):
             def first(question: str) -> str:
                 result = client.call("evidence.retrieve", queries=[{"query": question}], mode="vector")["results"][0]
                 return str(result["cards"][0]["document"]) if any(lane.startswith(f"encoder/1-{MODEL}/384/6c9c6101a956d62d") for lane in result["lanes"]) else ""
-            wait_until(lambda: first("why did the vehicle break down") != "", "the lane answers", 60)
+            wait_until(lambda: first("why did the vehicle break down") != "", "the lane answers")
             self.assertEqual([first(question) for question in ("why did the vehicle break down", "how do I bake a loaf", "weather forecast for the seaside")],
                              ["car", "bread", "storm"])
             self.assertEqual(first("is it allowed to give food to birds in the park"), "long")
-            wait_until(lambda: client.call("server.status")["notes"] == [], "nothing waits", 60)
+            wait_until(lambda: client.call("server.status")["notes"] == [], "nothing waits")
 
     @needs_model
     def test_a_runtime_of_another_version_is_named(self) -> None:
@@ -141,7 +141,7 @@ class Model(unittest.TestCase):
     def test_a_model_that_is_replaced_while_it_is_asked_goes_on(self) -> None:
         models = self.copied()
         with self.daemon_with(models).client() as client:
-            wait_until(lambda: any(lane.startswith("encoder/") for lane in self.asked(client)["lanes"]), "the lane answers", 60)
+            wait_until(lambda: any(lane.startswith("encoder/") for lane in self.asked(client)["lanes"]), "the lane answers")
             for file in (models / MODEL / "model.onnx", models / RUNTIME / "libonnxruntime.so"):
                 file.with_suffix(".new").write_bytes(b"another file")
                 file.with_suffix(".new").rename(file)
@@ -204,12 +204,12 @@ class Model(unittest.TestCase):
             except muniment.MunimentError:
                 time.sleep(0.1)
                 return False
-        wait_until(healthy, "it serves", 60)
+        wait_until(healthy, "it serves")
         with muniment.connect(str(data / "munimentd.sock")) as client:
             status = client.call("server.status")
             self.assertEqual((status["degraded"], status["notes"]), ([], []))
-            wait_until(lambda: any(lane.startswith("encoder/") for lane in self.asked(client)["lanes"]), "the lane answers", 60)
-            wait_until(lambda: "degraded" not in self.asked(client), "nothing is behind any more", 60)
+            wait_until(lambda: any(lane.startswith("encoder/") for lane in self.asked(client)["lanes"]), "the lane answers")
+            wait_until(lambda: "degraded" not in self.asked(client), "nothing is behind any more")
 
 
 if __name__ == "__main__":

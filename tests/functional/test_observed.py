@@ -113,7 +113,7 @@ class Observed(ExecCase):
         process = self.spawn("sh", "-c", "echo ready; exec sleep 600")
         self.said(process, b"ready\n")
         process.kill()
-        wait_until(lambda: len(self.origins()) == 2, "the end of the command", 60)
+        wait_until(lambda: len(self.origins()) == 2, "the end of the command")
         self.assertEqual(self.recorded()[1]["signal"], "SIGHUP")
 
     def test_a_killed_executor_is_started_again(self) -> None:

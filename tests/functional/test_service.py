@@ -209,7 +209,7 @@ class Groups(unittest.TestCase):
         daemon.arguments += ["--socket", str(daemon.folder / "open.sock")]
         daemon.process = daemon.spawn()
         path = str(daemon.folder / "open.sock")
-        wait_until(lambda: pathlib.Path(path).exists(), "it listens", 60)
+        wait_until(lambda: pathlib.Path(path).exists(), "it listens")
         self.assertIn('"ok":true', self.asked_by(12345, 12345, [members.gr_gid], path), "a supplementary group")
         self.assertIn('"ok":true', self.asked_by(12345, members.gr_gid, [], path), "the first group")
         self.assertIn('"ok":true', self.asked_by(12345, 12345, list(range(20_000, 20_300)) + [members.gr_gid], path), "of many")
@@ -261,7 +261,7 @@ class Unit(unittest.TestCase):
                 answer = client.call("evidence.retrieve", queries=[{"corpus": "c", "query": "which port does the proxy listen on"}])
                 return "8080" in json.dumps(answer)
 
-            wait_until(found, "the search child serves", 180)
+            wait_until(found, "the search child serves")
             degraded = client.call("server.status")["degraded"]
             self.assertEqual([text for text in degraded if "encoder" not in text], [])   # the encoder's files belong to another user
         status_text = pathlib.Path(f"/proc/{service.process.pid}/status").read_text()
@@ -269,7 +269,7 @@ class Unit(unittest.TestCase):
         self.assertRegex(status_text, r"Seccomp:\s*2")
         service.kill_postgres()   # it is started again under the same restrictions
         with service.client() as client:
-            wait_until(lambda: self.appends(client), "Postgres is back", 60)
+            wait_until(lambda: self.appends(client), "Postgres is back")
         self.assertEqual(service.stop(), 0)
 
     @staticmethod

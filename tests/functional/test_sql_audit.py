@@ -28,7 +28,7 @@ class AuditReport(StartCase):
         for value, well in (("off", False), ("on", True)):
             self.daemon.sql(f"ALTER SYSTEM SET synchronous_commit = {value}")
             self.daemon.sql("SELECT pg_reload_conf()")
-            wait_until(lambda: self.call("server.health")["ok"] == well, "health says so", 90)
+            wait_until(lambda: self.call("server.health")["ok"] == well, "health says so")
             if not well:
                 with self.daemon.client(retry_for_s=0) as asking, self.assertRaises(muniment.MunimentError):
                     asking.call("event.append", run_id=self.run_id, events=[{"type": "x.test.noted", "body": {}}] * 3)

@@ -168,7 +168,7 @@ class Epoch:
         settle(self.daemon.socket, self.history, self.pending, self.runs)
         with self.daemon.client() as client:
             status = client.call("server.status")
-            wait_until(lambda: self.caught_up(client), "the followers caught up", 60)
+            wait_until(lambda: self.caught_up(client), "the followers caught up")
         checker = Checker(status["database"], str(self.daemon.data / "artifacts"))
         findings = checker.check() + client_history(self.history.acked, checker)
         for finding in findings[:5]:

@@ -46,7 +46,7 @@ class Disk:
         subprocess.run(["mount", "-o", "loop", str(self.image), str(self.place)], check=True, capture_output=True)
 
     def unmount(self) -> None:
-        wait_until(lambda: subprocess.run(["umount", str(self.place)], capture_output=True).returncode == 0, "the disk is free", 60)
+        wait_until(lambda: subprocess.run(["umount", str(self.place)], capture_output=True).returncode == 0, "the disk is free")
 
     def cut(self) -> None:
         folder = os.open(self.place, os.O_RDONLY)
@@ -129,7 +129,7 @@ class PowerCut(unittest.TestCase):
             self.assertNotEqual(done.returncode, 1, self.report["findings"])
             return done.returncode == 0
 
-        wait_until(verified, "it verifies", 60)
+        wait_until(verified, "it verifies")
         # The record may be older than the log; the log is never older than the acknowledged events.
         for adoption in self.report["adopted"]:
             self.assertGreater(adoption["to_seq"], adoption["from_seq"] - 1)
