@@ -333,28 +333,26 @@ Hash TreeWriter::root() const {
 }
 
 Status TreeWriter::make_folders(const std::string& path) {
-  const std::string folder = path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-  if (folder == last_folder_) return success();
-  for (std::size_t end = folder.find('/');; end = folder.find('/', end + 1)) {
-    const std::string part = folder.substr(0, end);
-    if (!part.empty() && ::mkdirat(folder_.get(), part.c_str(), 0755) != 0 && errno != EEXIST)
-      return file_error("making", part, errno);
-    if (end == std::string::npos) break;
+  for (std::size_t end = path.find('/'); end != std::string::npos; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (::mkdirat(folder_.get(), part.c_str(), 0755) != 0 && errno != EEXIST) return file_error("making", part, errno);
   }
-  last_folder_ = folder;
   return success();
 }
 
 // A file appears complete, because readers may open it at any time.
 Status TreeWriter::write(const std::string& path, std::string_view bytes) {
-  RETURN_IF_ERROR(make_folders(path));
   const std::string name(temporary);
   const Fd file(::openat(folder_.get(), name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!file.open()) return file_error("making", path, errno);
   RETURN_IF_ERROR(write_all(file.get(), bytes, path));
-  if (::renameat(folder_.get(), name.c_str(), folder_.get(), path.c_str()) != 0)
-    return file_error("naming", path, errno);
-  return success();
+  const auto renamed = [&] { return ::renameat(folder_.get(), name.c_str(), folder_.get(), path.c_str()) == 0; };
+  if (renamed()) return success();
+  if (errno == ENOENT) {  // the first tile of a folder
+    RETURN_IF_ERROR(make_folders(path));
+    if (renamed()) return success();
+  }
+  return file_error("naming", path, errno);
 }
 
 Status TreeWriter::remove_partial(const std::string& full_path) {
@@ -371,7 +369,6 @@ Status TreeWriter::remove_partial(const std::string& full_path) {
     ::unlinkat(opened, entry->d_name, 0);
   }
   ::unlinkat(folder_.get(), partial.c_str(), AT_REMOVEDIR);
-  if (last_folder_ == partial) last_folder_.clear();
   return success();
 }
 

@@ -82,7 +82,6 @@ class TreeWriter {
   std::int64_t size_ = 0;
   std::vector<std::string> levels_;  // the hashes of each level's last, partial tile
   std::string entries_;              // entries of the last, partial bundle
-  std::string last_folder_;          // created already
 };
 
 // Returns the number of leaves of the tree in this folder, 0 if there is none. Tiles are written only for committed
