@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "adapters/commands.hpp"
 #include "adapters/import/claude_code/claude_code.hpp"
@@ -43,14 +44,15 @@ void declare_import(CLI::App& command, ImportOptions& options) {
   command.add_flag("--dry-run", options.dry_run, "Show what would be imported and record nothing");
   command.add_option("--artifacts", options.artifacts, "Folder of artifacts that the export wrote (format jsonl)")
       ->type_name("DIR");
-  command.add_option("FILE", options.files, "Trace files; files imported before are skipped")->required();
+  command.add_option("FILE", options.files, "Trace files, or folders of them; files imported before are skipped")
+      ->required();
 }
 
-// Returns the named format or the detected one. A folder is refused, since its files may have several formats.
+// Returns the named format or the detected one.
 Result<const TraceFormat*> format_of(const std::string& path, const std::string& wanted) {
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown))
-    return Error(Errc::invalid_argument, "this is a folder; name the files in it");
+    return Error(Errc::invalid_argument, "this folder has no traces (files *.jsonl, *.json, *.traj, *.ndjson)");
   if (!wanted.empty()) return find_format(wanted);
   ASSIGN_OR_RETURN(const std::string_view name, sniffed_format(path));
   return find_format(name);
@@ -59,16 +61,23 @@ Result<const TraceFormat*> format_of(const std::string& path, const std::string&
 // State of one invocation. Runs are imported in parallel; reading files and printing happen on this thread only.
 class Importer {
  public:
-  Importer(Session& session, const ImportOptions& options, const std::string& socket_path)
+  // `files`: those of `options`, with the files of each folder instead of the folder.
+  Importer(Session& session, const ImportOptions& options, const std::vector<std::string>& files,
+           const std::string& socket_path)
       : session_(session),
         wanted_(options.format),
         artifacts_(options.artifacts),
-        progress_("import", bytes_of(options.files)),
+        named_(options.files.begin(), options.files.end()),
+        progress_("import", bytes_of(files)),
         crew_(socket_path) {}
 
   // Errors: transient ones, after which the same command resumes where this one stopped.
   Status import(const std::string& path) {
     const auto format = format_of(path, wanted_);
+    if (!format && format.error().code == Errc::invalid_argument && !named_.contains(path)) {
+      ++skipped_;  // a folder has other files too
+      return success();
+    }
     if (!format) return judge(path, 0, format.error());
     const Status status = (*format)->unit != FileUnit::stream     ? import_sources(path, **format)
                           : (*format)->name == claude_code_format ? import_session(path)
@@ -80,6 +89,8 @@ class Importer {
   Status finish() {
     RETURN_IF_ERROR(crew_.finish());
     for (const auto& [path, report] : reports_) say_report(path, report);
+    if (skipped_ > 0)
+      fmt::print(stderr, "muniment: {} in folders skipped: unknown format\n", many(skipped_, "file", "files"));
     return success();
   }
   std::size_t failed() const { return failed_; }
@@ -287,10 +298,12 @@ class Importer {
   Session& session_;
   const std::string wanted_;
   const std::string artifacts_;
+  const std::set<std::string> named_;  // files and folders, as given
   std::mutex progress_mutex_;  // guards the next two members
   Progress progress_;
   std::uint64_t done_ = 0;
   std::size_t failed_ = 0;
+  std::int64_t skipped_ = 0;
   LineIdentities identities_;
   std::map<std::string, ImportReport> reports_;  // by path
   ImportCrew crew_;                              // last: its threads use the members above
@@ -301,8 +314,8 @@ class Forecast {
  public:
   Forecast(Session& session, const ImportOptions& options) : session_(session), options_(options) {}
 
-  Status run() {
-    for (const std::string& path : options_.files) {
+  Status run(const std::vector<std::string>& files) {
+    for (const std::string& path : files) {
       const Status done = show(path);
       if (!done) complain(path, 0, done.error().message);
     }
@@ -312,7 +325,11 @@ class Forecast {
 
  private:
   Status show(const std::string& path) {
-    ASSIGN_OR_RETURN(const TraceFormat* const format, format_of(path, options_.format));
+    const auto found = format_of(path, options_.format);
+    const bool is_named = std::ranges::find(options_.files, path) != options_.files.end();
+    if (!found && found.error().code == Errc::invalid_argument && !is_named) return success();
+    if (!found) return found.error();
+    const TraceFormat* const format = *found;
     const ForecastReader reader{[&](const ForecastRun& run) { tell(path, format->name, run); },
                                 [&](std::uint64_t line, const std::string& message) { complain(path, line, message); }};
     return forecast_import(path, *format, reader);
@@ -362,20 +379,13 @@ class Forecast {
   std::size_t failed_ = 0;
 };
 
-// The files in folders, and sessions instead of the files of their subagents.
-std::vector<std::string> files_of(const ImportOptions& options) {
-  const bool may_be_sessions = options.format.empty() || options.format == claude_code_format;
-  return may_be_sessions ? session_files(options.files) : options.files;
-}
-
-Status import_files(Session& session, const ImportOptions& given) {
-  ImportOptions options = given;
-  options.files = files_of(given);
-  if (options.dry_run) return Forecast(session, options).run();
+Status import_files(Session& session, const ImportOptions& options) {
+  const std::vector<std::string> files = session_files(options.files);
+  if (options.dry_run) return Forecast(session, options).run(files);
   RETURN_IF_ERROR(session.client());  // starts a daemon if none runs
   ASSIGN_OR_RETURN(const Config configuration, session.config());
-  Importer importer(session, options, configuration.socket);
-  for (const std::string& path : options.files) RETURN_IF_ERROR(importer.import(path));
+  Importer importer(session, options, files, configuration.socket);
+  for (const std::string& path : files) RETURN_IF_ERROR(importer.import(path));
   RETURN_IF_ERROR(importer.finish());
   if (importer.failed() == 0) return success();
   return Error(Errc::invalid_argument, fmt::format("{} of the inputs could not be imported", importer.failed()));

@@ -3,13 +3,8 @@
 #include <algorithm>
 
 #include "adapters/import/claude_code/claude_code_lines.hpp"
+#include "adapters/import/formats/formats.hpp"
 #include "adapters/import/formats/log.hpp"
-#include "adapters/import/formats/messages.hpp"
-#include "adapters/import/formats/mini_swe_agent.hpp"
-#include "adapters/import/formats/openhands.hpp"
-#include "adapters/import/formats/swe_agent.hpp"
-#include "adapters/import/formats/tau2.hpp"
-#include "adapters/import/formats/tau_bench.hpp"
 #include "adapters/import/otlp/otlp.hpp"
 
 namespace muniment::cli {
@@ -36,8 +31,12 @@ constexpr TraceFormat formats[] = {
     {tau_bench_format, "results of tau-bench", FileUnit::records, is_tau_bench, one<translate_tau_bench>},
     {openhands_format, "trajectories and events of OpenHands", FileUnit::records, is_openhands,
      one<translate_openhands>, is_openhands_event, translate_openhands_events},
-    {messages_format, "messages, one JSON object a line: role, content, tool, time, usage", FileUnit::records, nullptr,
-     nullptr, is_message, translate_messages},
+    {codex_format, "sessions of Codex: rollout files, and what codex exec --json prints", FileUnit::records, nullptr,
+     nullptr, is_codex_line, translate_codex},
+    {gemini_cli_format, "sessions of Gemini CLI", FileUnit::document, is_gemini_cli, one<translate_gemini_cli>},
+    {atif_format, "trajectories in ATIF", FileUnit::document, is_atif, one<translate_atif>},
+    {messages_format, "messages: role, content, tool, time, usage; one a line, a list, or a request of an API",
+     FileUnit::records, is_message_list, one<translate_message_list>, is_message, translate_messages},
 };
 
 bool recognises(const TraceFormat& format, const json::Value& record) {

@@ -66,7 +66,13 @@ Result<std::string_view> sniffed_format(const std::string& path) {
   ASSIGN_OR_RETURN(const FoundFormats found, found_formats(path));
   if (!found.formats.empty()) return found.formats.front();
   if (found.is_empty) return Error(Errc::invalid_argument, std::string(no_record));
-  return Error(Errc::invalid_argument, "unknown format. If it is a supported format, name it with --format");
+  std::string names;
+  for (const TraceFormat& format : trace_formats())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", format.name);
+  return Error(Errc::invalid_argument,
+               fmt::format("unknown format. Name it with --format ({}), or convert the file to the format messages "
+                           "(docs/events.md)",
+                           names));
 }
 
 Status refuse_other_format(const std::string& path, std::string_view format) {

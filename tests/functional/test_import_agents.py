@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 from typing import Any
 
@@ -154,6 +156,55 @@ class Tau2(AgentCase):
         self.assertEqual([self.ended(run["run_id"])["outcome"] for run in runs], ["failure", "unknown"])
         self.assertEqual(len({run["run_id"] for run in runs}), 2)
         self.assertEqual({run["added"] for run in self.imported(GOLDEN / "tau2.json")}, {False})
+
+
+class OtherAgents(AgentCase):
+    def test_a_rollout_of_codex(self) -> None:
+        run_id = self.one(self.case("foreign-formats/codex-rollout.jsonl"))
+        started = self.started(run_id)
+        self.assertEqual((started["goal"], started["external_id"]), ("Make the tests pass.", "11111111-2222-4333-8444-555555555602"))
+        self.assertEqual(self.counts(run_id), {"message.added": 1, "model.answered": 2, "tool.called": 1, "tool.returned": 1})
+        [result] = self.bodies(run_id, "tool.returned")
+        self.assertEqual((result["status"], result["exit_code"]), ("error", 1))
+        self.assertEqual(self.reported(run_id), ["unknown", "900", "30", "", "2", "1"])
+
+    def test_the_output_of_codex_exec(self) -> None:
+        run_id = self.one(GOLDEN / "codex-exec.jsonl")
+        self.assertEqual(self.changes(run_id), [("modified", "delta.py"), ("created", "a.txt")])
+        self.assertEqual(self.reported(run_id), ["failure", "2400", "122", "", "1", "3"])
+
+    def test_a_session_of_gemini_cli(self) -> None:
+        run_id = self.one(self.case("foreign-formats/gemini-session.json"))
+        self.assertEqual((self.started(run_id)["goal"], self.started(run_id)["external_id"]), ("Make the tests pass.", "g1"))
+        self.assertEqual(self.counts(run_id), {"message.added": 1, "model.answered": 1, "tool.called": 1, "tool.returned": 1})
+        self.assertEqual(self.reported(run_id), ["unknown", "900", "40", "", "1", "1"])
+
+    def test_a_trajectory_in_atif(self) -> None:
+        run_id = self.one(GOLDEN / "atif.json")
+        self.assertEqual(self.reported(run_id), ["unknown", "1100", "50", "0.03", "2", "1"])
+
+    def test_a_request_of_an_api(self) -> None:
+        run_id = self.one(GOLDEN / "messages-request.json")
+        self.assertEqual([body["status"] for body in self.bodies(run_id, "tool.returned")], ["unknown", "error"])
+
+    def test_a_folder_is_searched_and_its_other_files_are_counted(self) -> None:
+        folder = self.daemon.folder / "sessions" / "2026" / "05"
+        folder.mkdir(parents=True)
+        shutil.copy(GOLDEN / "codex.jsonl", folder)
+        shutil.copy(GOLDEN / "gemini-cli.json", folder.parent)
+        (folder / "settings.json").write_text('{"theme": "dark"}')
+        (folder / "again").symlink_to(folder.parents[1])
+        os.mkfifo(folder / "pipe.jsonl")
+        runs = self.imported(self.daemon.folder / "sessions")
+        self.assertEqual(sorted(pathlib.Path(run["file"]).name for run in runs), ["codex.jsonl", "gemini-cli.json"])
+        self.assertIn("1 file in folders skipped: unknown format", self.said)
+
+    def test_an_unknown_format_names_the_known_ones(self) -> None:
+        path = self.daemon.folder / "settings.json"
+        path.write_text('{"theme": "dark"}')
+        self.imported(path, code=1)
+        for name in ("codex", "gemini-cli", "atif", "messages"):
+            self.assertIn(name, self.said)
 
 
 class OneCharacter(AgentCase):

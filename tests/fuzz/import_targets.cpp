@@ -4,12 +4,7 @@
 
 #include "adapters/import/claude_code/claude_code_lines.hpp"
 #include "adapters/import/format.hpp"
-#include "adapters/import/formats/messages.hpp"
-#include "adapters/import/formats/mini_swe_agent.hpp"
-#include "adapters/import/formats/openhands.hpp"
-#include "adapters/import/formats/swe_agent.hpp"
-#include "adapters/import/formats/tau2.hpp"
-#include "adapters/import/formats/tau_bench.hpp"
+#include "adapters/import/formats/formats.hpp"
 #include "adapters/import/otlp/otlp_trace.hpp"
 #include "adapters/import/translate/translation.hpp"
 #include "adapters/receive/otlp_protobuf.hpp"
@@ -175,7 +170,14 @@ std::vector<Target> import_targets() {
        try_format<cli::tau_bench_format>,
        {golden("imports/tau-bench.json"), "{\"messages_display\":\"user: a\\ntool: b\"}\n{\"traj\":[]}\n"}},
       {"import_tau2", try_format<cli::tau2_format>, {golden("imports/tau2.json")}},
-      {"import_messages", try_format<cli::messages_format>, {golden("imports/messages.jsonl")}},
+      {"import_messages",
+       try_format<cli::messages_format>,
+       {golden("imports/messages.jsonl"), golden("imports/messages-request.json")}},
+      {"import_codex",
+       try_format<cli::codex_format>,
+       {golden("imports/codex.jsonl"), golden("imports/codex-exec.jsonl")}},
+      {"import_gemini_cli", try_format<cli::gemini_cli_format>, {golden("imports/gemini-cli.json")}},
+      {"import_atif", try_format<cli::atif_format>, {golden("imports/atif.json")}},
       {"import_claude_code", try_agent_session, {session, session.substr(session.size() / 2)}},
       {"import_otlp",
        try_otlp,

@@ -1,7 +1,6 @@
 // Tests of the importers of SWE-agent and mini-swe-agent trajectories in their current formats: the inputs of
 // ../shared/cases with their expected values, and small inputs for variants of the same formats.
-#include "adapters/import/formats/mini_swe_agent.hpp"
-#include "adapters/import/formats/swe_agent.hpp"
+#include "adapters/import/formats/formats.hpp"
 #include "adapters/import/formats/swe_agent_action.hpp"
 #include "support/agent_traces.hpp"
 

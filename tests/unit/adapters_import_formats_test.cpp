@@ -14,9 +14,7 @@
 #include "adapters/import/events.hpp"
 #include "adapters/import/format.hpp"
 #include "adapters/import/formats/chat_turns.hpp"
-#include "adapters/import/formats/messages.hpp"
-#include "adapters/import/formats/openhands.hpp"
-#include "adapters/import/formats/tau_bench.hpp"
+#include "adapters/import/formats/formats.hpp"
 #include "adapters/import/records.hpp"
 #include "adapters/import/spill.hpp"
 #include "adapters/import/translate/tally.hpp"
@@ -97,18 +95,33 @@ TEST(ImportFormats, TheGoldenTraceOfTauBenchIsTheseEvents) {
   expect_golden("tau-bench", "tau-bench.json", translate_tau_bench);
 }
 
-TEST(ImportFormats, TheGoldenTraceOfMessagesIsTheseEvents) {
+// The same for formats whose files are one run.
+void expect_golden_run(const std::string& name, const std::string& trace, std::string_view format) {
   const std::filesystem::path folder = std::filesystem::path(MUNIMENT_GOLDEN) / "imports";
-  const auto runs =
-      translate_source(*find_format(messages_format), {"messages", bytes_of(folder / "messages.jsonl"), 0, true});
+  const auto runs = translate_source(*find_format(format), {name, bytes_of(folder / trace), 0, true});
   ASSERT_TRUE(runs.ok()) << runs.error().message;
   ASSERT_EQ(runs->size(), 1U);
   check(runs->front().run.events);
-  const std::string text = shown(runs->front().run, runs->front().source, messages_format);
-  const std::filesystem::path path = folder / "messages.events.jsonl";
+  const std::string text = shown(runs->front().run, runs->front().source, format);
+  const std::filesystem::path path = folder / (name + ".events.jsonl");
   if (std::getenv("MUNIMENT_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
   EXPECT_EQ(text, bytes_of(path)) << "run with MUNIMENT_ACCEPT=1 to accept";
 }
+
+TEST(ImportFormats, TheGoldenTraceOfMessagesIsTheseEvents) {
+  expect_golden_run("messages", "messages.jsonl", messages_format);
+}
+TEST(ImportFormats, TheGoldenRequestOfAnApiIsTheseEvents) {
+  expect_golden("messages-request", "messages-request.json", translate_message_list);
+}
+TEST(ImportFormats, TheGoldenRolloutOfCodexIsTheseEvents) { expect_golden_run("codex", "codex.jsonl", codex_format); }
+TEST(ImportFormats, TheGoldenOutputOfCodexExecIsTheseEvents) {
+  expect_golden_run("codex-exec", "codex-exec.jsonl", codex_format);
+}
+TEST(ImportFormats, TheGoldenSessionOfGeminiCliIsTheseEvents) {
+  expect_golden("gemini-cli", "gemini-cli.json", translate_gemini_cli);
+}
+TEST(ImportFormats, TheGoldenTrajectoryInAtifIsTheseEvents) { expect_golden("atif", "atif.json", translate_atif); }
 
 TEST(ImportFormats, CallsInTheFormOfOpenAiAreToolCallsToo) {
   const auto runs = translate_source(*find_format(messages_format), {"openai",

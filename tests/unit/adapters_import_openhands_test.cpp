@@ -1,9 +1,6 @@
 // Tests of the importers of OpenHands events and tau2-bench results in their current formats: the inputs of
 // ../shared/cases with their expected values, and small inputs for variants of the same formats.
-#include "adapters/import/formats/openhands.hpp"
-#include "adapters/import/formats/swe_agent.hpp"
-#include "adapters/import/formats/tau2.hpp"
-#include "adapters/import/formats/tau_bench.hpp"
+#include "adapters/import/formats/formats.hpp"
 #include "support/agent_traces.hpp"
 
 namespace muniment::cli {

@@ -11,7 +11,7 @@
 #include <unordered_set>
 
 #include "adapters/import/format.hpp"
-#include "adapters/import/formats/swe_agent.hpp"
+#include "adapters/import/formats/formats.hpp"
 #include "adapters/import/formats/swe_agent_action.hpp"
 #include "adapters/import/spill.hpp"
 #include "adapters/import/translate/translation.hpp"

@@ -35,10 +35,19 @@ struct Golden {
 };
 
 constexpr Golden goldens[] = {
-    {"swe-agent", "swe-agent.json", false},     {"mini-swe-agent", "mini-swe-agent.json", false},
-    {"tau-bench", "tau-bench.json", false},     {"tau2", "tau2.json", false},
-    {"openhands", "openhands.json", false},     {"openhands", "openhands-events.json", true},
-    {"openhands", "openhands-sdk.jsonl", true}, {"messages", "messages.jsonl", true},
+    {"swe-agent", "swe-agent.json", false},
+    {"mini-swe-agent", "mini-swe-agent.json", false},
+    {"tau-bench", "tau-bench.json", false},
+    {"tau2", "tau2.json", false},
+    {"openhands", "openhands.json", false},
+    {"openhands", "openhands-events.json", true},
+    {"openhands", "openhands-sdk.jsonl", true},
+    {"messages", "messages.jsonl", true},
+    {"messages", "messages-request.json", false},
+    {"codex", "codex.jsonl", true},
+    {"codex", "codex-exec.jsonl", true},
+    {"gemini-cli", "gemini-cli.json", false},
+    {"atif", "atif.json", false},
 };
 
 // Returns a JSON file, or the lines of a JSON Lines file as a list.

@@ -43,16 +43,26 @@ std::string session_of(const fs::path& path) {
   return fs::is_regular_file(session, unknown) ? session : std::string();
 }
 
-std::vector<std::string> jsonl_files(const fs::path& folder, bool is_deep) {
+std::vector<std::string> jsonl_files(const fs::path& folder) {
   std::vector<std::string> found;
   std::error_code error;
-  const auto take = [&](const fs::directory_entry& entry) {
-    if (entry.is_regular_file(error) && entry.path().extension() == ".jsonl") found.push_back(entry.path().string());
-  };
-  if (is_deep) {
-    for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) take(*at);
-  } else {
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) take(*at);
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->is_regular_file(error) && at->path().extension() == ".jsonl") found.push_back(at->path().string());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+// Files below a folder whose extension a trace may have. Links are not followed, so that a loop of them does no harm.
+std::vector<std::string> trace_files(const fs::path& folder) {
+  constexpr std::string_view extensions[] = {".jsonl", ".json", ".traj", ".ndjson"};
+  std::vector<std::string> found;
+  std::error_code error;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
+  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+    const bool may_be_trace = std::ranges::find(extensions, at->path().extension()) != std::end(extensions);
+    std::error_code unknown;
+    if (may_be_trace && !at->is_symlink(unknown) && at->is_regular_file(unknown)) found.push_back(at->path().string());
   }
   std::ranges::sort(found);
   return found;
@@ -75,7 +85,7 @@ std::vector<std::string> session_files(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     std::error_code unknown;
     const std::vector<std::string> inside =
-        fs::is_directory(path, unknown) ? jsonl_files(path, true) : std::vector<std::string>();
+        fs::is_directory(path, unknown) ? trace_files(path) : std::vector<std::string>();
     if (inside.empty()) add(path, false);
     for (const std::string& file : inside) add(file, true);
   }
@@ -130,7 +140,7 @@ Status ClaudeCodeSession::scan_file(File& file, LineIdentities* identities) {
 Status ClaudeCodeSession::find_subagents(LineIdentities* identities) {
   const fs::path path(own_.path);
   const fs::path folder = path.parent_path() / path.stem() / subagents_folder;
-  for (const std::string& name : jsonl_files(folder, false)) {
+  for (const std::string& name : jsonl_files(folder)) {
     const std::string stem = fs::path(name).stem().string();
     if (!stem.starts_with(subagent_prefix)) continue;
     File& file = subagents_[stem.substr(subagent_prefix.size())];

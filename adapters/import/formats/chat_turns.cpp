@@ -165,6 +165,7 @@ std::string TurnWriter::call(const TurnCall& call) {
       .member("call_id", call_id)
       .member("name", name_or(call.name, "unknown"))
       .member("kind", call.kind);
+  if (!call.server.empty()) body.member("server", preview(call.server, 256));
   if (!call.requested_by.empty()) body.member("requested_by", call.requested_by);
   if (!call.arguments.empty()) body.raw_member("arguments", call.arguments);
   call.rest.write(body, known_);
@@ -258,7 +259,7 @@ bool add_content_part(std::vector<std::string>& parts, const json::Value& part) 
     return true;
   }
   const std::string type = part["type"].string_or("");
-  const bool is_text = type == "text" || type == "input_text" || type == "output_text";
+  const bool is_text = type.empty() || type == "text" || type == "input_text" || type == "output_text";
   if (is_text && part["text"].is(json::Kind::string)) {
     parts.push_back(text_part_json(part["text"].string_or("")));
     return has_only(part, {"type", "text"});
@@ -388,11 +389,13 @@ std::string call_usage(const json::Value& usage, const json::Value& cost) {
   if (!input && !output) return {};
   const auto cached =
       first_count({usage["prompt_tokens_details"]["cached_tokens"], usage["input_tokens_details"]["cached_tokens"],
-                   usage["cache_read_tokens"], usage["cache_read_input_tokens"], usage["cached_input_tokens"]});
+                   usage["cache_read_tokens"], usage["cache_read_input_tokens"], usage["cached_input_tokens"],
+                   usage["cached_tokens"]});
   const auto written = first_count({usage["cache_creation_input_tokens"], usage["cache_write_tokens"],
                                     usage["prompt_tokens_details"]["cache_creation_tokens"]});
   const auto reasoning = first_count({usage["completion_tokens_details"]["reasoning_tokens"],
-                                      usage["output_tokens_details"]["reasoning_tokens"], usage["reasoning_tokens"]});
+                                      usage["output_tokens_details"]["reasoning_tokens"], usage["reasoning_tokens"],
+                                      usage["reasoning_output_tokens"]});
   // Anthropic counts the tokens of the cache beside input_tokens; all others count them in it.
   const bool is_beside = !usage["prompt_tokens"] && !usage["input_tokens_details"] && usage["cache_read_input_tokens"];
   if (is_beside && input) *input += cached.value_or(0) + written.value_or(0);
@@ -413,8 +416,8 @@ void keep_usage_rest(SourceRest& rest, const json::Value& usage) {
   rest.keep(usage,
             {"prompt_tokens", "completion_tokens", "total_tokens", "input_tokens", "output_tokens", "cache_read_tokens",
              "cache_write_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens",
-             "cached_input_tokens", "prompt_tokens_details", "completion_tokens_details", "input_tokens_details",
-             "output_tokens_details"},
+             "cached_input_tokens", "cached_tokens", "reasoning_output_tokens", "prompt_tokens_details",
+             "completion_tokens_details", "input_tokens_details", "output_tokens_details"},
             "usage");
   for (const char* name :
        {"prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details"})

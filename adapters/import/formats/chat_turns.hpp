@@ -67,6 +67,7 @@ struct TurnCall {
   std::string source_id = {};     // id in the source; empty: none
   std::string requested_by = {};  // call_id of the model's answer; empty: none
   std::string arguments = {};     // JSON; empty: none
+  std::string server = {};        // of MCP; empty: unknown
   SourceRest rest = {};
 };
 

@@ -1,4 +1,4 @@
-#include "adapters/import/formats/messages.hpp"
+#include "adapters/import/formats/formats.hpp"
 
 #include <algorithm>
 #include <string>
@@ -15,6 +15,22 @@ bool is_message_role(std::string_view role) {
 // The name of the member with the calls of a message: "tool", or "tool_calls" as in OpenAI's API.
 std::string_view tools_name(const json::Value& message) { return message["tool"] ? "tool" : "tool_calls"; }
 
+// The parts of a content that are of this type, and the JSON of the others. Anthropic's API has the calls and results
+// of tools among the parts of a content; without any of them, the others are empty.
+std::vector<json::Value> take_parts(const json::Value& content, std::string_view type, std::string& others) {
+  std::vector<json::Value> taken;
+  json::Writer left;
+  left.begin_array();
+  for (const json::Value part : content) {
+    if (part["type"].string_or("") == type)
+      taken.push_back(part);
+    else
+      write_value(left, part);
+  }
+  if (!taken.empty()) others = std::move(left.end_array()).text();
+  return taken;
+}
+
 // The calls of a message: an object or a list of objects.
 std::vector<json::Value> tools_of(const json::Value& message) {
   const json::Value tool = message[tools_name(message)];
@@ -26,14 +42,34 @@ std::vector<json::Value> tools_of(const json::Value& message) {
   return tools;
 }
 
-// A call has its name and arguments itself, or in its member "function".
+// A call has its name and arguments itself, or in its member "function"; a part "tool_use" has an input.
 json::Value call_part(const json::Value& tool, std::string_view name) {
-  return tool["function"].is(json::Kind::object) ? tool["function"][name] : tool[name];
+  if (tool["function"].is(json::Kind::object)) return tool["function"][name];
+  return name == "arguments" && tool["input"] ? tool["input"] : tool[name];
 }
 
 class MessageTrace {
  public:
-  explicit MessageTrace(ImportedRun& run) : run_(run), turns_(run.events) {}
+  // `model`: of answers that do not name one; empty: unknown.
+  explicit MessageTrace(ImportedRun& run, std::string model = {})
+      : run_(run), turns_(run.events), model_(std::move(model)) {}
+
+  void add_system(const json::Value& content) {
+    turns_.begin_item();
+    SourceRest rest;
+    const std::vector<std::string> parts = content_parts(content, rest);
+    turns_.message("system", parts, rest);
+  }
+
+  void add_source(const json::Value& request) {
+    turns_.begin_item();
+    SourceRest rest;
+    for (const json::Value member : request) {
+      const std::string key = member.key();
+      if (key != "messages" && key != "system" && key != "model") rest.detail(key, member);
+    }
+    turns_.source("messages", "request", rest);
+  }
 
   void add(const json::Value& message) {
     turns_.begin_item(source_time(message["time"]));
@@ -42,7 +78,11 @@ class MessageTrace {
     if (role == "tool") return add_result(message);
     SourceRest rest;
     if (!message.is(json::Kind::object)) return turns_.message("user", {}, rest.keep_value("item", message));
-    std::vector<std::string> parts = content_parts(message["content"], rest);
+    std::string others;
+    const std::vector<json::Value> results = take_parts(message["content"], "tool_result", others);
+    for (const json::Value& result : results) add_tool_result(result);
+    if (others == "[]") return;
+    std::vector<std::string> parts = parts_of(message["content"], others, rest);
     if (role == "user" && run_.goal.empty()) run_.goal = content_text(message["content"]);
     keep_rest(rest, message, {"content", is_message_role(role) ? "role" : "content"});
     turns_.message(is_message_role(role) ? role : "user", parts, rest);
@@ -61,11 +101,20 @@ class MessageTrace {
     }
   }
 
+  // The parts of a content of which some were taken.
+  static std::vector<std::string> parts_of(const json::Value& content, const std::string& others, SourceRest& rest) {
+    if (others.empty()) return content_parts(content, rest);
+    const auto left = json::parse(std::string_view(others));
+    return left ? content_parts(left->root(), rest) : std::vector<std::string>();
+  }
+
   void add_answer(const json::Value& message) {
     turns_.begin_step();
-    const std::vector<json::Value> tools = tools_of(message);
-    TurnAnswer answer{.model = message["model"].string_or("")};
-    answer.parts = content_parts(message["content"], answer.rest);
+    std::vector<json::Value> tools = tools_of(message);
+    std::string others;
+    for (const json::Value& tool : take_parts(message["content"], "tool_use", others)) tools.push_back(tool);
+    TurnAnswer answer{.model = message["model"].string_or(model_)};
+    answer.parts = parts_of(message["content"], others, answer.rest);
     for (const json::Value tool : tools) {
       answer.parts.push_back(tool_call_part_json(tool["id"].string_or(""), call_part(tool, "name").string_or(""),
                                                  call_part(tool, "arguments")));
@@ -90,9 +139,23 @@ class MessageTrace {
       call.rest.keep(tool, {"id", "type", "function"});
       call.rest.keep(tool["function"], {"name", "arguments"}, "function");
     } else {
-      call.rest.keep(tool, {"name", "id", "arguments"});
+      call.rest.keep(tool, {"name", "id", "arguments", tool["input"] ? "input" : "id", tool["input"] ? "type" : "id"});
     }
     pending_.emplace_back(call.source_id, turns_.call(call));
+  }
+
+  // A part "tool_result" of a user's message.
+  void add_tool_result(const json::Value& part) {
+    const std::string id = part["tool_use_id"].string_or("");
+    const auto call = std::ranges::find(pending_, id, &std::pair<std::string, std::string>::first);
+    SourceRest rest;
+    std::vector<std::string> parts = content_parts(part["content"], rest);
+    rest.keep(part, {"type", "tool_use_id", "content", "is_error"});
+    if (call == pending_.end()) return turns_.message("tool", parts, rest);
+    TurnReturn result{.call_id = call->second, .parts = std::move(parts), .rest = std::move(rest)};
+    pending_.erase(call);
+    if (const auto failed = part["is_error"].as_bool()) result.status = *failed ? "error" : "ok";
+    turns_.returned(result);
   }
 
   // A result belongs to the open call with its id; without an id, to the oldest open call.
@@ -117,6 +180,7 @@ class MessageTrace {
 
   ImportedRun& run_;
   TurnWriter turns_;
+  const std::string model_;
   std::vector<std::pair<std::string, std::string>> pending_;  // id in the source, call_id
 };
 
@@ -135,6 +199,29 @@ Result<ImportedRun> translate_messages(const std::vector<json::Value>& records) 
   ImportedRun run{.agent = "messages"};
   MessageTrace trace(run);
   for (const json::Value record : records) trace.add(record);
+  trace.end();
+  run.end = {std::string(unknown_end), "the format has no outcome"};
+  return run;
+}
+
+bool is_message_list(const json::Value& record) {
+  bool any = false;
+  for (const json::Value message : record["messages"]) {
+    if (!is_message(message)) return false;
+    any = true;
+  }
+  return any;
+}
+
+Result<ImportedRun> translate_message_list(const json::Value& record) {
+  if (!is_message_list(record))
+    return Error(Errc::invalid_argument, "this is not a list of messages: expected \"messages\" with role and content");
+  ImportedRun run{.agent = "messages"};
+  label_run(run, "model", record["model"]);
+  MessageTrace trace(run, record["model"].string_or(""));
+  trace.add_source(record);
+  if (record["system"]) trace.add_system(record["system"]);
+  for (const json::Value message : record["messages"]) trace.add(message);
   trace.end();
   run.end = {std::string(unknown_end), "the format has no outcome"};
   return run;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <span>
 
-#include "adapters/import/formats/openhands.hpp"
+#include "adapters/import/formats/formats.hpp"
 #include "base/text.hpp"
 
 namespace muniment::cli {

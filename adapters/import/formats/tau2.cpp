@@ -1,4 +1,4 @@
-#include "adapters/import/formats/tau2.hpp"
+#include "adapters/import/formats/formats.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "adapters/import/formats/tau_bench.hpp"
+#include "adapters/import/formats/formats.hpp"
 
 #include <fmt/format.h>
 

@@ -28,7 +28,9 @@ bool is_structural(std::string_view key, std::string_view text) {
   if (key == "role" || key == "source") {
     return is_one_of(text, {"system", "developer", "user", "assistant", "tool", "function", "agent", "environment"});
   }
-  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-'; };
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
+  };
   return is_one_of(key, {"type", "object", "kind", "class_"}) && text.size() <= structural_bytes_max &&
          std::ranges::all_of(text, is_word);
 }
