@@ -299,7 +299,7 @@ class Importer {
   const std::string wanted_;
   const std::string artifacts_;
   const std::set<std::string> named_;  // files and folders, as given
-  std::mutex progress_mutex_;  // guards the next two members
+  std::mutex progress_mutex_;          // guards the next two members
   Progress progress_;
   std::uint64_t done_ = 0;
   std::size_t failed_ = 0;

@@ -115,7 +115,8 @@ Status forecast_session(const std::string& path, const ForecastReader& reader) {
     return success();
   };
   RETURN_IF_ERROR(session.each(carry_out, {}));
-  tree.tell(unknown_end, session.head().goal, reader);
+  tree.tell(session.facts().end.outcome.empty() ? unknown_end : session.facts().end.outcome, session.head().goal,
+            reader);
   return success();
 }
 

@@ -98,6 +98,37 @@ class CountedOnce(SessionCase):
         [run] = self.imported(path)
         self.assertEqual(self.figures(run["run_id"]), {"turns": 1, "models": 2, "answers": 2, "calls": 2, "returns": 2, "input": 20, "output": 57})
 
+    def test_an_answer_that_the_file_does_not_complete_has_no_output_tokens(self) -> None:
+        [path] = self.case("cc-stream-json/placeholder.jsonl")
+        [run] = self.imported(path)
+        usage = [body["usage"] for body in self.bodies(run["run_id"], "model.answered")]
+        self.assertEqual([one.get("output_tokens") for one in usage], [None, 5])
+
+    def test_the_output_of_the_stream_counts_its_result(self) -> None:
+        [path] = self.case("cc-stream-json/stream.jsonl")
+        [run] = self.imported(path, format=None)
+        run_id = run["run_id"]
+        [started] = self.bodies(run_id, "run.started")
+        self.assertEqual((started["external_id"], started["labels"]["version"]), ("11111111-2222-4333-8444-555555555601", "2.1.190"))
+        [ended] = self.bodies(run_id, "run.ended")
+        self.assertEqual((ended["outcome"], ended["summary"], ended["usage"]["input_tokens"], ended["usage"]["output_tokens"],
+                          ended["usage"]["cost"]["amount"]), ("success", "The tests pass now.", 3784, 90, 0.0123))
+        self.assertEqual([body.get("usage") for body in self.bodies(run_id, "model.answered")], [None] * 3)
+        self.assertEqual({body["model"] for body in self.bodies(run_id, "model.answered")}, {"claude-m-1"})
+        self.assertEqual([body["path"] for body in self.bodies(run_id, "file.changed")], ["/srv/demo/src/calc.py"])
+
+    def test_a_subagent_of_the_stream_is_a_child_run(self) -> None:
+        stream = {"session_id": "s", "parent_tool_use_id": None}
+        side = {"session_id": "s", "parent_tool_use_id": "t1"}
+        def streamed(one: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+            return {key: value for key, value in one.items() if key in ("type", "message", "uuid")} | more
+        path = self.write("stream.jsonl", streamed(answer("a1", "m1", call("t1", "Task", prompt="Look.", subagent_type="scout"), 1), stream),
+                          streamed(prompt("u2", "Look."), side), streamed(answer("a2", "m2", {"type": "text", "text": "Seen."}, 1), side),
+                          streamed(returned("r1", "t1"), stream))
+        runs = self.imported(path)
+        self.assertEqual([run.get("parent", "") != "" for run in runs], [False, True])
+        self.assertEqual(self.figures(runs[1]["run_id"])["answers"], 1)
+
     def test_lines_that_another_file_of_the_import_has_are_not_counted_again(self) -> None:
         first = [prompt("u1", "Begin."), answer("a1", "m1", call("t1"), 5), returned("r1", "t1")]
         one = self.write("one.jsonl", *first)

@@ -19,9 +19,9 @@ Result<ImportedSession> import_claude_code(Client& client, const std::string& pa
   const std::string summary = !facts.title.empty() ? facts.title
                               : facts.answered     ? "the model ended its last turn"
                                                    : "the file ends within a turn";
-  // The end of a turn does not show that the goal was reached.
-  if (const Status ended = tree.end({std::string(unknown_end), preview(summary, 1'000)}); !ended)
-    return tree.broke_off(ended.error());
+  // The end of a turn does not show that the goal was reached; the result of a stream does.
+  const RunEnd end = facts.end.outcome.empty() ? RunEnd{std::string(unknown_end), preview(summary, 1'000)} : facts.end;
+  if (const Status ended = tree.end(end); !ended) return tree.broke_off(ended.error());
   result.events = tree.events();
   result.artifacts = tree.artifacts();
   result.children = tree.children();

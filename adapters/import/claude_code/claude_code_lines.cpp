@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "adapters/import/claude_code/claude_code_result.hpp"
 #include "adapters/import/claude_code/claude_code_scan.hpp"
 #include "adapters/import/claude_code/claude_code_thread.hpp"
 #include "adapters/import/readable.hpp"
@@ -116,7 +117,7 @@ class ClaudeCodeLines::State {
     if (uuid.empty()) return false;
     const json::Value message = line.value["message"];
     const Seen here{line.number,
-                    short_hash(std::string(message.source()) + std::string(line.value["toolUseResult"].source()))};
+                    short_hash(std::string(message.source()) + std::string(result_details(line.value).source()))};
     const auto [known, is_new] = seen_.try_emplace(short_hash(uuid), here);
     if (is_new) return false;
     const bool is_equal = known->second.content == here.content;
@@ -135,6 +136,11 @@ class ClaudeCodeLines::State {
       if (fact.empty()) fact = line[name].string_or("");
     }
     const std::string type = line["type"].string_or("");
+    if (is_of_stream(line)) {
+      if (facts_.session_id.empty()) facts_.session_id = line["session_id"].string_or("");
+      if (facts_.version.empty()) facts_.version = line["claude_code_version"].string_or("");
+      if (type == "result") facts_.end = end_of_stream(line);
+    }
     if (type == "custom-title") facts_.title = line["customTitle"].string_or("");
     has_own_title_ = has_own_title_ || (type == "custom-title" && !facts_.title.empty());
     if (has_own_title_) return;  // which a person gave it
@@ -145,8 +151,9 @@ class ClaudeCodeLines::State {
   // A file with only the lines of a subagent is treated as a session.
   ClaudeCodeThread& thread_of(const SessionLine& line) {
     const std::string uuid = line.value["uuid"].string_or("");
-    const std::string agent_id = subagent_key(line.value["agentId"].string_or(""));
-    const bool is_side = line.value["isSidechain"].as_bool().value_or(false);
+    const std::string parent_call = line.value["parent_tool_use_id"].string_or("");
+    const std::string agent_id = subagent_key(line.value["agentId"].string_or(parent_call));
+    const bool is_side = line.value["isSidechain"].as_bool().value_or(!parent_call.empty());
     if (!first_seen_ && line.value["message"].present()) {
       first_seen_ = true;
       if (is_side) own_agent_ = agent_id.empty() ? "*" : agent_id;
@@ -178,8 +185,10 @@ class ClaudeCodeLines::State {
 
   Child& start_child(const SessionLine& line, std::string key) {
     const std::string prompt = prompt_of(line.value["message"]["content"]);
-    auto call =
-        std::find_if(calls_.begin(), calls_.end(), [&](const SubagentCall& known) { return known.prompt == prompt; });
+    const auto parent_call = line.value["parent_tool_use_id"].as_string();
+    auto call = std::find_if(calls_.begin(), calls_.end(), [&](const SubagentCall& known) {
+      return parent_call ? known.call_id == *parent_call : known.prompt == prompt;
+    });
     if (call == calls_.end() && calls_.size() == 1) call = calls_.begin();
     session_.settle();  // the call is recorded before the run it starts
     RunAction action;

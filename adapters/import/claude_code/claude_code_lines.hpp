@@ -31,6 +31,7 @@ struct SessionFacts {
   std::string goal;       // the first prompt
   std::string title;      // the newest summary
   bool answered = false;  // the newest message of the model ended its turn
+  RunEnd end = {};        // as the session gives it; without an outcome: not at all
 };
 
 class SessionScan;

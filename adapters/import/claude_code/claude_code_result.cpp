@@ -45,9 +45,32 @@ std::optional<std::int64_t> exit_code_of_text(std::string_view text) {
 
 }  // namespace
 
+bool is_of_stream(const json::Value& line) { return line["session_id"].is(json::Kind::string) && !line["sessionId"]; }
+
+json::Value result_details(const json::Value& line) {
+  return line["toolUseResult"] ? line["toolUseResult"] : line["tool_use_result"];
+}
+
+bool is_complete(const json::Value& message) {
+  const json::Value reason = message["stop_reason"];
+  return !reason.present() || !reason.is(json::Kind::null);
+}
+
+RunEnd end_of_stream(const json::Value& line) {
+  const std::string subtype = line["subtype"].string_or(""), text = line["result"].string_or("");
+  const bool is_well = subtype == "success" && !line["is_error"].as_bool().value_or(false);
+  RunEnd end{is_well ? "success" : "failure", preview(text.empty() ? subtype : text, 1'000),
+             usage_json(line["usage"], true)};
+  if (const auto cost = line["total_cost_usd"].as_double(); cost && *cost >= 0 && !end.usage.empty()) {
+    end.usage.pop_back();
+    end.usage += fmt::format(R"(,"cost":{{"amount":{},"currency":"USD"}}}})", line["total_cost_usd"].source());
+  }
+  return end;
+}
+
 ToolResult judge_result(const json::Value& line, const json::Value& block) {
   ToolResult result;
-  const json::Value details = line["toolUseResult"];
+  const json::Value details = result_details(line);
   if (!block["is_error"].present() && !block["content"].present()) result.status = unknown_end;
   if (details["interrupted"].as_bool().value_or(false)) result.status = "interrupted";
   if (!block["is_error"].as_bool().value_or(false)) return result;
@@ -78,7 +101,7 @@ std::string first_text(const json::Value& content) {
 }
 
 // Tokens that came from the cache are tokens read.
-std::string usage_json(const json::Value& usage) {
+std::string usage_json(const json::Value& usage, bool with_output) {
   const auto count = [&](std::string_view name) -> std::optional<std::int64_t> {
     const auto tokens = usage[name].as_int();
     return tokens && *tokens >= 0 && *tokens <= 1'000'000'000'000 ? tokens : std::nullopt;
@@ -87,9 +110,8 @@ std::string usage_json(const json::Value& usage) {
   if (!input || !output) return {};
   const auto cached = count("cache_read_input_tokens"), written = count("cache_creation_input_tokens");
   json::Writer writer;
-  writer.begin_object()
-      .member("input_tokens", *input + cached.value_or(0) + written.value_or(0))
-      .member("output_tokens", *output);
+  writer.begin_object().member("input_tokens", *input + cached.value_or(0) + written.value_or(0));
+  if (with_output) writer.member("output_tokens", *output);
   if (cached) writer.member("cached_input_tokens", *cached);
   if (written) writer.member("cache_write_tokens", *written);
   return std::move(writer.end_object()).text();

@@ -18,6 +18,12 @@ struct ToolResult {
   std::optional<std::string_view> denied_by;  // "human", or "code" if a rule or a missing answer denied the call
 };
 
+// Returns whether a line is one that `--output-format stream-json` prints: it has other names, no time, and no usage of
+// its own.
+bool is_of_stream(const json::Value& line);
+// The details of a line with the result of a tool.
+json::Value result_details(const json::Value& line);
+
 // `line` is the whole line, `block` its tool_result.
 ToolResult judge_result(const json::Value& line, const json::Value& block);
 
@@ -40,8 +46,15 @@ std::string raw_type(const json::Value& line);
 // The todos of a TodoWrite call as the body of plan.updated.
 std::string plan_json(const json::Value& todos);
 
-// Converts the token usage of a message to the usage JSON of a model call; empty if the message has no usage.
-std::string usage_json(const json::Value& usage);
+// Returns whether the client wrote the message after its end. Before it, the number of written tokens is a placeholder.
+bool is_complete(const json::Value& message);
+
+// Converts the token usage of a message to the usage JSON of a model call; empty if the message has no usage. The
+// number of tokens that it wrote is left out without `with_output`.
+std::string usage_json(const json::Value& usage, bool with_output);
+
+// The end of a run as the line `result` of a stream gives it.
+RunEnd end_of_stream(const json::Value& line);
 
 // Writes the text blocks of `content` as parts; appends the JSON of every other block to `others`.
 void write_result_parts(json::Writer& body, const json::Value& content, std::vector<std::string>& others);

@@ -71,8 +71,9 @@ void SessionScan::take(const json::Value& line) {
   MessageTotals& totals = totals_[id];
   if (std::string reason = message["stop_reason"].string_or(""); !reason.empty())
     totals.stop_reason = std::move(reason);
-  std::string usage = usage_json(message["usage"]);
-  const std::int64_t output = message["usage"]["output_tokens"].as_int().value_or(-1);
+  const bool has_output = is_complete(message);
+  std::string usage = is_of_stream(line) ? std::string() : usage_json(message["usage"], has_output);
+  const std::int64_t output = has_output ? message["usage"]["output_tokens"].as_int().value_or(-1) : -1;
   if (usage.empty() || output < totals.output_tokens) return;
   totals.usage = std::move(usage);
   totals.output_tokens = output;

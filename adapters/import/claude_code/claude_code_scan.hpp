@@ -35,7 +35,7 @@ class LineIdentities {
 };
 
 struct MessageTotals {
-  std::string usage;  // JSON, or empty
+  std::string usage;  // JSON, or empty; without the tokens that were written until the message is complete
   std::string stop_reason;
   std::int64_t output_tokens = -1;
 };

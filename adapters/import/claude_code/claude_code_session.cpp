@@ -115,7 +115,7 @@ Status ClaudeCodeSession::scan_file(File& file, LineIdentities* identities) {
     ignored.clear();
     read_line_records(text, [&](const LineRecord& found) {
       file.scan->take(found.value);
-      const std::string agent_id = found.value["toolUseResult"]["agentId"].string_or("");
+      const std::string agent_id = result_details(found.value)["agentId"].string_or("");
       for (const json::Value block : found.value["message"]["content"]) {
         const std::string call_id = block["tool_use_id"].string_or("");
         if (!agent_id.empty() && !call_id.empty()) agents_.emplace(call_id, agent_id);

@@ -16,7 +16,8 @@
 
 namespace muniment::cli {
 
-// Returns `paths` with each folder replaced by the traces below it, and each subagent's file by the file of its session.
+// Returns `paths` with each folder replaced by the traces below it, and each subagent's file by the file of its
+// session.
 std::vector<std::string> session_files(const std::vector<std::string>& paths);
 
 class ClaudeCodeSession {

@@ -18,8 +18,8 @@ constexpr std::size_t source_id_bytes_max = 240;
 constexpr std::size_t source_path_bytes_max = 4'096;
 constexpr std::string_view synthetic_model = "<synthetic>";
 // Members that nearly every line repeats.
-constexpr std::string_view repeated_members[] = {"cwd",     "gitBranch", "sessionId",     "userType",
-                                                 "version", "slug",      "permissionMode"};
+constexpr std::string_view repeated_members[] = {"cwd",      "gitBranch", "sessionId", "session_id",
+                                                 "userType", "version",   "slug",      "permissionMode"};
 
 std::string object_of(const std::vector<std::string>& rests) { return "{\"lines\":[" + joined(rests, ",") + "]}"; }
 
@@ -121,9 +121,12 @@ void ClaudeCodeThread::add_answer(const SessionLine& line) {
       if (is_new(block)) take_block(line, block, unplaced);
     }
   }
-  if (std::string usage = usage_json(message["usage"]); !usage.empty()) answer_->usage = std::move(usage);
   if (const std::string reason = message["stop_reason"].string_or(""); !reason.empty())
     answer_->stop_reason = preview(reason, 256);
+  // A part that follows the end of the message has a placeholder again.
+  std::string usage = usage_json(message["usage"], is_complete(message));
+  const bool is_known_better = !answer_->stop_reason.empty() && !is_complete(message);
+  if (!usage.empty() && !is_known_better && !is_of_stream(line.value)) answer_->usage = std::move(usage);
   const bool failed = line.value["isApiErrorMessage"].as_bool().value_or(false);
   if (failed) answer_->error = first_text(message["content"]);
   std::string rest = source_of(rest_of(line, {}, {"content", "model", "role", "type", "stop_reason"}), unplaced);
@@ -339,7 +342,7 @@ void ClaudeCodeThread::add_denial(const SessionLine& line, std::size_t index, co
 }
 
 void ClaudeCodeThread::add_file(const SessionLine& line, std::size_t index, const std::string& call_id) {
-  const json::Value result = line.value["toolUseResult"];
+  const json::Value result = result_details(line.value);
   json::Writer body;
   if (const auto path = result["filePath"].as_string();
       path && path->size() <= source_path_bytes_max && result["structuredPatch"]) {
@@ -430,7 +433,7 @@ void ClaudeCodeThread::add_repeated(const SessionLine& line, const std::string& 
   json::Writer body;
   body.begin_object().member("line", line_count(line.number)).member("repeats", first);
   if (is_equal) {
-    const std::string rest = rest_of(line, {"message", "toolUseResult"}, {});
+    const std::string rest = rest_of(line, {"message", "toolUseResult", "tool_use_result"}, {});
     if (rest != "{}") body.raw_member("source", rest);
   } else {
     write_value(body.key("source"), line.value);
