@@ -50,7 +50,7 @@ FOLDERS = {
 # Folder of src/, or house → lines that its .hpp and .cpp files may have together. A change that needs more raises the number here,
 # and its commit says why; a change that shrinks a folder lowers it.
 BUDGETS = {
-    "adapters": 18700,
+    "adapters": 18_700,
     "audit": 3_800,
     "base": 9_750,
     "cli": 25_400,
