@@ -197,6 +197,7 @@ void IngestSender::count(const json::Value& result) {
     }
     ++(sent->is_new ? report_.added : report_.changed);
     report_.bytes += static_cast<std::uint64_t>(sent->bytes);
+    report_.sent.emplace_back(sent->id, document["chunks"].as_int().value_or(0));
   }
   for (const json::Value error : result["errors"])
     report_.failed.add(error["id"].string_or(""), error["message"].string_or(""));

@@ -34,6 +34,8 @@ struct IngestReport {
   std::uint64_t added = 0, changed = 0, unchanged = 0, ignored = 0;
   std::uint64_t bytes = 0;  // bytes added or changed
   Notes skipped, failed, gone;
+  std::vector<std::pair<std::string, std::int64_t>>
+      sent;  // id and number of passages of each document added or changed
   std::uint64_t retracted = 0;
   std::string run_id;     // run with the artifacts of this call; empty: none
   std::int64_t seq = -1;  // seq of the last event
