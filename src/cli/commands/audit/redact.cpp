@@ -100,6 +100,12 @@ void show(Session& session, std::string_view what, const json::Value& result) {
     session.out().line("  there are dependents on " + pointer.string_or("") +
                        ": it will resolve to NOT_FOUND and halt no run");
   }
+  for (const json::Value answer : result["answers"]) {
+    const std::int64_t seq = answer["seq"].as_int().value_or(0);
+    session.out().line(session.out().advised(
+        fmt::format("  the answer {} in {} cites it and keeps its text. To erase it too: muniment audit redact {}", seq,
+                    session.out().one_line(answer["run_id"].string_or("")), seq)));
+  }
   session.out().line(result["remains"].string_or(""));
 }
 
