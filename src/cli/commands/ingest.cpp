@@ -24,8 +24,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds watch_quiet{200};  // a burst of changes ends after this time without one
-constexpr milliseconds watch_retry_min{250}, watch_retry_max{10'000};  // pauses while the daemon does not answer
+constexpr milliseconds watch_retry_min{250};     // first pause while the daemon does not answer
+constexpr milliseconds watch_pause_max{10'000};  // longest pause then, and after a pass
 
 struct IngestOptions {
   std::vector<std::string> paths;
@@ -127,7 +127,10 @@ class IngestCommand {
       roots_.push_back(std::move(root));
     }
     set_walk_options();
-    RETURN_IF_ERROR(known_.load(client_, target_));
+    RETURN_IF_ERROR(known_.load(client_, target_, [&](const json::Value& row) {
+      Missing document{row["document"].string_or(""), row["revision"].string_or(""), row["source"].string_or("")};
+      if (is_gone(document)) missing_.push_back(std::move(document));
+    }));
     {
       Progress progress("ingest", ::isatty(STDERR_FILENO) != 0 ? count_files() : 0);
       progress_ = &progress;
@@ -136,7 +139,7 @@ class IngestCommand {
       RETURN_IF_ERROR(taken);
       progress.at(done_, "waiting for the index");
       if (!options_.dry_run) RETURN_IF_ERROR(sender_.finish(!options_.no_wait));
-      RETURN_IF_ERROR(find_gone());
+      RETURN_IF_ERROR(retract_gone());
     }
     const std::chrono::duration<double> took = Clock().monotonic() - began;
     if (report_.failed.count > 0) session_.exit_code = exit_refused;
@@ -249,43 +252,43 @@ class IngestCommand {
     return success();
   }
 
+  struct Missing {
+    std::string id, revision, source;
+  };
+
   // Returns whether the document came from one of the folders and its file is now missing from all of them.
-  bool is_gone(const json::Value& row) const {
-    const std::string source = row["source"].string_or("");
-    const std::string id = row["document"].string_or("");
+  bool is_gone(const Missing& document) const {
     bool from_here = false;
     for (const Root& root : roots_) {
-      if (!root.file.empty() || root.source != source) continue;
-      const auto there = open_beneath(root.fd, id, O_RDONLY);
+      if (!root.file.empty() || root.source != document.source) continue;
+      const auto there = open_beneath(root.fd, document.id, O_RDONLY);
       if (there || (there.error().code != Errc::not_found && there.error().code != Errc::corrupt)) return false;
       from_here = true;
     }
     return from_here;
   }
 
-  Status find_gone() {
-    if (std::ranges::none_of(roots_, [](const Root& root) { return root.file.empty(); })) return success();
-    return for_each_document(client_, target_.corpus, [&](const json::Value& row) -> Status {
-      if (!is_gone(row)) return success();
-      const std::string id = row["document"].string_or("");
-      report_.gone.add(id, "missing on disk");
-      if (!options_.prune || options_.dry_run) return success();
+  Status retract_gone() {
+    for (const Missing& document : missing_) {
+      if (!is_gone(document)) continue;  // its file was made during the walk
+      report_.gone.add(document.id, "missing on disk");
+      if (!options_.prune || options_.dry_run) continue;
       json::Writer params;
       params.begin_object()
           .member("corpus", target_.corpus)
-          .member("document", id)
-          .member("base", row["revision"].string_or(""));
+          .member("document", document.id)
+          .member("base", document.revision);
       params.member("reason", "the file is missing").end_object();
       const auto retracted = client_.call("document.retract", params.text());
       if (!retracted && is_transient(retracted.error().code)) return retracted.error();
       if (!retracted) {
-        report_.failed.add(id, retracted.error().message);
-        return success();
+        report_.failed.add(document.id, retracted.error().message);
+        continue;
       }
       ++report_.retracted;
       report_.seq = std::max(report_.seq, retracted->result()["seq"].as_int().value_or(-1));
-      return success();
-    });
+    }
+    return success();
   }
 
   static void write_notes(json::Writer& out, std::string_view name, const Notes& notes) {
@@ -371,6 +374,7 @@ class IngestCommand {
   IngestReport report_;
   IngestSender sender_;
   KnownDocuments known_;
+  std::vector<Missing> missing_;  // documents without a file when the documents were listed
   WalkOptions walk_;
   std::vector<Root> roots_;
   std::set<std::string> seen_;  // ids of the visited files, which several paths may share
@@ -385,7 +389,7 @@ Status ingest_pass(Session& session, const IngestOptions& options, Watch& watch)
   return IngestCommand(session, options, *client, &watch).run();
 }
 
-// A pass follows each burst of changes, after a pause at least as long as the last pass. It reads all files, and the
+// A pass follows each burst of changes, after a pause as long as the last pass. It reads all files, and the
 // events of the folders say only that one is due: an overflow of their queue is one more.
 Status ingest_and_watch(Session& session, const IngestOptions& options) {
   ASSIGN_OR_RETURN(FolderEvents events, FolderEvents::open());
@@ -400,14 +404,14 @@ Status ingest_and_watch(Session& session, const IngestOptions& options) {
     if (watch.events.stopping() || session.out().failed()) return success();
     if (passed) {
       retry = watch_retry_min;
-      if (!watch.events.wait_for_change(std::max(watch_quiet, took))) return success();
+      if (!watch.events.pause(std::min(took, watch_pause_max)) || !watch.events.wait_for_change()) return success();
       continue;
     }
     if (!watch.began || !is_transient(passed.error().code)) return passed;
     if (retry == watch_retry_min)
       fmt::print(stderr, "muniment: {}; retrying\n", escape_for_terminal(passed.error().message));
     if (!watch.events.pause(retry)) return success();
-    retry = std::min(retry * 2, watch_retry_max);
+    retry = std::min(retry * 2, watch_pause_max);
   }
 }
 

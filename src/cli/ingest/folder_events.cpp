@@ -19,6 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr milliseconds watch_quiet{200};        // a burst of changes ends after this time without one
 constexpr milliseconds watch_burst_max{5'000};  // changes that do not end are ingested after this time
 constexpr std::uint32_t watched_changes = IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE |
                                           IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
@@ -64,7 +65,7 @@ Status FolderEvents::add(int folder, const std::string& path) {
                                       "sysctl fs.inotify.max_user_watches=1048576");
 }
 
-bool FolderEvents::wait_for_change(milliseconds quiet) {
+bool FolderEvents::wait_for_change() {
   using Steady = std::chrono::steady_clock;
   std::optional<Steady::time_point> until;  // end of the burst
   for (;;) {
@@ -72,7 +73,7 @@ bool FolderEvents::wait_for_change(milliseconds quiet) {
     if (until) {
       const auto left = std::chrono::ceil<milliseconds>(*until - Steady::now());
       if (left.count() <= 0) return !stopping();
-      timeout = static_cast<int>(std::min(quiet, left).count());
+      timeout = static_cast<int>(std::min(watch_quiet, left).count());
     }
     std::array<pollfd, 2> both{{{events_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}}};
     const int ready = ::poll(both.data(), both.size(), timeout);
@@ -80,7 +81,7 @@ bool FolderEvents::wait_for_change(milliseconds quiet) {
     if (ready == 0) return true;
     if (ready < 0 || both[0].revents == 0) continue;
     drain();
-    if (!until) until = Steady::now() + std::max(watch_burst_max, quiet);
+    if (!until) until = Steady::now() + watch_burst_max;
   }
 }
 
