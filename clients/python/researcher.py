@@ -383,7 +383,10 @@ def parse_words(words: Optional[list[str]]) -> argparse.Namespace:
 
 def main(words: Optional[list[str]] = None) -> int:
     """Runs a command line (default: that of the process). Returns its exit code."""
-    return Researcher(parse_words(words)).run()
+    try:
+        return Researcher(parse_words(words)).run()
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":
