@@ -397,7 +397,7 @@ Status ingest_and_watch(Session& session, const IngestOptions& options) {
   milliseconds retry = watch_retry_min;
   for (;;) {
     const Monotonic began = Clock().monotonic();
-    const Status passed = ingest_pass(session, options, watch);
+    Status passed = ingest_pass(session, options, watch);
     const auto took = std::chrono::ceil<milliseconds>(Clock().monotonic() - began);
     session.disconnect();
     std::fflush(stdout);
