@@ -53,7 +53,7 @@ class Running(Installed):
             self.assertTrue(any(path.startswith("share/zsh/") and path.endswith(f"/_{program}") for path in found), program)
         self.assertLessEqual({"lib/systemd/system/munimentd.service", "lib/systemd/system/munimentd.socket", "lib/sysusers.d/muniment.conf",
                               "share/man/man5/muniment.toml.5", "share/doc/muniment/examples/muniment.toml", "libexec/muniment/fetch-models",
-                              "share/doc/muniment/docs/runbook.md", "share/muniment/muniment_verify.py"}, found)
+                              "share/doc/muniment/docs/runbook.md", "share/muniment/muniment_verify.py", "bin/researcher"}, found)
         self.assertTrue(os.access(self.prefix / "libexec/muniment/fetch-models", os.X_OK))
         unit = (self.prefix / "lib/systemd/system/munimentd.service").read_text()
         self.assertIn(f"ExecStart={self.configured}/bin/munimentd --config /etc/muniment/muniment.toml\n", unit)

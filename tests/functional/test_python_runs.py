@@ -364,7 +364,7 @@ class Typing(unittest.TestCase):
         if not found:
             self.skipTest("mypy is not installed: apt-get install mypy")
         env = {**os.environ, "MYPYPATH": str(ROOT / "clients" / "python")}
-        for checked in (["-p", "muniment"], ["-c", TYPED_AGENT]):
+        for checked in (["-p", "muniment"], ["-m", "researcher"], ["-c", TYPED_AGENT]):
             done = subprocess.run(["mypy", "--strict", "--no-incremental", "--cache-dir", os.devnull, *checked], env=env, capture_output=True, text=True,
                                   timeout=300)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

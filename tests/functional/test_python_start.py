@@ -18,7 +18,7 @@ CLIENT = READABLE / "clients" / "python"
 PYTHON = "/usr/bin/python3"   # Debian's Python, for which python3-setuptools and python3-wheel are installed
 NOBODY = 65534
 WAIT_S = 300
-PATHS = ("muniment.client", "muniment.evidence", "muniment.evidence.results", "muniment.steps", "muniment_verify")
+PATHS = ("muniment.client", "muniment.evidence", "muniment.evidence.results", "muniment.steps", "researcher", "muniment_verify")
 
 
 class FolderCase(unittest.TestCase):

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
+import subprocess
 from typing import Any
 
-from support import main
+from support import BUILD, main
 from test_redact import Redacting, files_with
 
 QUERY = "which safe word does the vault have"
@@ -100,6 +102,27 @@ class Documents(Redacting):
         self.assertIn("the document was erased", json.dumps(found))
         self.assertEqual(self.cards(asof=then), [])
         self.assert_gone(self.word)
+        self.assert_verified()
+
+    def test_the_answers_that_cite_a_document_are_listed(self) -> None:
+        self.ingest({"id": "other.md", "text": "The other vault has no safe word."})
+        seq = self.ingest(self.secret(source="vault"))
+        asked = {"query": "Which safe word does the vault have?", "corpus": self.corpus}
+        inside, outside = self.call("ask", **asked, run_id=self.run_id), self.call("ask", **asked)
+        self.assertIn(self.word, inside["answer"])
+        self.call("ask", query="Which vault has no safe word?", corpus=self.corpus, context={"files": ["other.md"]})
+        answers = [{"seq": inside["seq"], "run_id": self.run_id}, {"seq": outside["seq"], "run_id": "_log"}]
+        self.assertEqual(self.call("audit.redact", seq=seq, reason="test", dry_run=True)["answers"], answers)
+        self.followed()   # answers are found by the report table too
+        shown = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "audit", "redact", str(seq), "--reason", "test", "--dry-run"], capture_output=True,
+                               text=True, stdin=subprocess.DEVNULL, timeout=60)
+        self.assertIn(f"the answer {inside['seq']} in {self.run_id} cites it", shown.stdout, shown.stderr)
+        self.assertNotIn("erased the answer", shown.stdout)
+        shown = subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "audit", "redact", str(seq), "--reason", "test", "--answers"], capture_output=True,
+                               text=True, stdin=subprocess.DEVNULL, timeout=60)
+        self.assertEqual(re.findall(r"(?m)^erased the answer (\d+)$", shown.stdout), [str(answer["seq"]) for answer in answers], shown.stderr)
+        self.assertNotIn("cites it", shown.stdout)
+        self.assertEqual(self.daemon.sql(f"SELECT seq FROM event WHERE body::text LIKE '%{self.word}%'"), [])
         self.assert_verified()
 
     def test_what_was_extracted_and_a_long_list_of_chunks_go_too(self) -> None:

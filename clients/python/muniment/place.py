@@ -56,7 +56,7 @@ def start_daemon(place: Place) -> None:
     nothing = f"no daemon at {place.socket}"
     if not place.startable:
         raise NoDaemon(f"{nothing}. Start it: muniment up")
-    program = _program()
+    program = find_program()
     if program is None:
         where = f"MUNIMENT_BIN={os.environ['MUNIMENT_BIN']} is not a program" if os.environ.get("MUNIMENT_BIN") else "muniment is not in PATH"
         raise NoDaemon(f"{nothing}, and none can be started: {where}. Install Muniment (docs/install.md), or set "
@@ -76,8 +76,8 @@ def start_daemon(place: Place) -> None:
     log.info("started munimentd for %s; stop it with: muniment down", place.data or place.socket)
 
 
-def _program() -> Optional[str]:
-    """Finds the program by MUNIMENT_BIN, the program or its folder, or in PATH."""
+def find_program() -> Optional[str]:
+    """Returns the path of `muniment`, by MUNIMENT_BIN (the program or its folder) or in PATH; None if it is missing."""
     named = os.environ.get("MUNIMENT_BIN")
     if named and os.path.isdir(named):
         named = os.path.join(named, "muniment")

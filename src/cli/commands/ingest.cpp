@@ -15,11 +15,17 @@
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
+#include "cli/ingest/folder_events.hpp"
 #include "cli/ingest/folder_walk.hpp"
 #include "cli/ingest/ingest.hpp"
 
 namespace muniment::cli {
 namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds watch_retry_min{250};     // first pause while the daemon does not answer
+constexpr milliseconds watch_pause_max{10'000};  // longest pause then, and after a pass
 
 struct IngestOptions {
   std::vector<std::string> paths;
@@ -35,6 +41,7 @@ struct IngestOptions {
   bool dry_run = false;
   bool no_wait = false;
   bool prune = false;
+  bool watch = false;
 };
 
 void declare_ingest(CLI::App& command, IngestOptions& options) {
@@ -52,9 +59,12 @@ void declare_ingest(CLI::App& command, IngestOptions& options) {
                      "Language of the documents: en, de, … or none (default: detected)");
   command.add_flag("--hidden", options.hidden, "Include names that begin with a dot (never .git)");
   command.add_flag("--no-ignore", options.no_ignore, "Ignore .gitignore files");
-  command.add_flag("--dry-run", options.dry_run, "Show what would be done and change nothing");
+  CLI::Option* const dry_run =
+      command.add_flag("--dry-run", options.dry_run, "Show what would be done and change nothing");
   command.add_flag("--no-wait", options.no_wait, "Do not wait until the documents are indexed");
   command.add_flag("--prune", options.prune, "Retract documents of these folders whose files are missing");
+  command.add_flag("--watch", options.watch, "Keep running, and ingest what changes until SIGINT or SIGTERM")
+      ->excludes(dry_run);
 }
 
 // A path from the command line: a folder, or one file in a folder.
@@ -92,12 +102,21 @@ Result<Root> root_of(const std::string& path, const std::string& source) {
   return root;
 }
 
+// State of --watch between its passes, each of which walks all folders.
+struct Watch {
+  FolderEvents events;
+  bool began = false;                  // the first pass was reported
+  std::uint64_t failed = 0, gone = 0;  // files that the last report counted
+};
+
 class IngestCommand {
  public:
-  IngestCommand(Session& session, const IngestOptions& options, Client& client)
+  // `watch`: null without --watch.
+  IngestCommand(Session& session, const IngestOptions& options, Client& client, Watch* watch)
       : session_(session),
         options_(options),
         client_(client),
+        watch_(watch),
         target_(target_of(options)),
         sender_(client, target_, report_) {}
 
@@ -108,27 +127,45 @@ class IngestCommand {
       roots_.push_back(std::move(root));
     }
     set_walk_options();
-    RETURN_IF_ERROR(known_.load(client_, target_));
+    RETURN_IF_ERROR(known_.load(client_, target_, [&](const json::Value& row) {
+      Missing document{row["document"].string_or(""), row["revision"].string_or(""), row["source"].string_or("")};
+      if (is_gone(document)) missing_.push_back(std::move(document));
+    }));
     {
       Progress progress("ingest", ::isatty(STDERR_FILENO) != 0 ? count_files() : 0);
       progress_ = &progress;
-      for (const Root& root : roots_) RETURN_IF_ERROR(take_root(root));
+      const Status taken = take_roots();
+      if (stopping()) return sender_.finish(false);
+      RETURN_IF_ERROR(taken);
       progress.at(done_, "waiting for the index");
       if (!options_.dry_run) RETURN_IF_ERROR(sender_.finish(!options_.no_wait));
-      RETURN_IF_ERROR(find_gone());
+      RETURN_IF_ERROR(retract_gone());
     }
     const std::chrono::duration<double> took = Clock().monotonic() - began;
+    if (report_.failed.count > 0) session_.exit_code = exit_refused;
+    if (watch_ != nullptr && !is_news(*watch_)) return success();
     if (session_.options.json) {
       print_json();
     } else {
       print_text(took.count());
       RETURN_IF_ERROR(print_lag());
     }
-    if (report_.failed.count > 0) session_.exit_code = exit_refused;
     return success();
   }
 
  private:
+  bool stopping() const { return watch_ != nullptr && watch_->events.stopping(); }
+
+  // Returns whether a pass of --watch has something to report that the one before had not.
+  bool is_news(Watch& watch) const {
+    const bool news = !watch.began || report_.added + report_.changed + report_.retracted > 0 ||
+                      report_.failed.count != watch.failed || report_.gone.count != watch.gone;
+    watch.began = true;
+    watch.failed = report_.failed.count;
+    watch.gone = report_.gone.count;
+    return news;
+  }
+
   static IngestTarget target_of(const IngestOptions& options) {
     IngestTarget target{options.corpus, options.tags, options.trust, options.language};
     std::ranges::sort(target.tags);
@@ -158,11 +195,22 @@ class IngestCommand {
     return files;
   }
 
+  Status take_roots() {
+    for (const Root& root : roots_) RETURN_IF_ERROR(take_root(root));
+    return success();
+  }
+
   Status take_root(const Root& root) {
-    if (!root.file.empty()) return take({root.fd.get(), root.file, root.file}, root.source, true);
+    const auto entered = [&](int folder, const std::string& path) {
+      return watch_ == nullptr ? success() : watch_->events.add(folder, path);
+    };
+    if (!root.file.empty()) {
+      RETURN_IF_ERROR(entered(root.fd.get(), root.folder));
+      return take({root.fd.get(), root.file, root.file}, root.source, true);
+    }
     const WalkVisitor visitor{[&](const FoundFile& file) { return take(file, root.source, false); },
                               [&](std::string_view path, std::string_view why) { report_.skipped.add(path, why); },
-                              [&] { ++report_.ignored; }};
+                              [&] { ++report_.ignored; }, entered};
     return walk_folder(root.folder, walk_, visitor);
   }
 
@@ -179,6 +227,7 @@ class IngestCommand {
   }
 
   Status take(const FoundFile& found, const std::string& source, bool named) {
+    if (stopping()) return Error(Errc::unavailable, "stopped by a signal");
     progress_->at(done_++, found.path);
     if (const std::string why = why_no_id(found.path); !why.empty()) {
       report_.failed.add(found.path, why);
@@ -203,43 +252,43 @@ class IngestCommand {
     return success();
   }
 
+  struct Missing {
+    std::string id, revision, source;
+  };
+
   // Returns whether the document came from one of the folders and its file is now missing from all of them.
-  bool is_gone(const json::Value& row) const {
-    const std::string source = row["source"].string_or("");
-    const std::string id = row["document"].string_or("");
+  bool is_gone(const Missing& document) const {
     bool from_here = false;
     for (const Root& root : roots_) {
-      if (!root.file.empty() || root.source != source) continue;
-      const auto there = open_beneath(root.fd, id, O_RDONLY);
+      if (!root.file.empty() || root.source != document.source) continue;
+      const auto there = open_beneath(root.fd, document.id, O_RDONLY);
       if (there || (there.error().code != Errc::not_found && there.error().code != Errc::corrupt)) return false;
       from_here = true;
     }
     return from_here;
   }
 
-  Status find_gone() {
-    if (std::ranges::none_of(roots_, [](const Root& root) { return root.file.empty(); })) return success();
-    return for_each_document(client_, target_.corpus, [&](const json::Value& row) -> Status {
-      if (!is_gone(row)) return success();
-      const std::string id = row["document"].string_or("");
-      report_.gone.add(id, "missing on disk");
-      if (!options_.prune || options_.dry_run) return success();
+  Status retract_gone() {
+    for (const Missing& document : missing_) {
+      if (!is_gone(document)) continue;  // its file was made during the walk
+      report_.gone.add(document.id, "missing on disk");
+      if (!options_.prune || options_.dry_run) continue;
       json::Writer params;
       params.begin_object()
           .member("corpus", target_.corpus)
-          .member("document", id)
-          .member("base", row["revision"].string_or(""));
+          .member("document", document.id)
+          .member("base", document.revision);
       params.member("reason", "the file is missing").end_object();
       const auto retracted = client_.call("document.retract", params.text());
       if (!retracted && is_transient(retracted.error().code)) return retracted.error();
       if (!retracted) {
-        report_.failed.add(id, retracted.error().message);
-        return success();
+        report_.failed.add(document.id, retracted.error().message);
+        continue;
       }
       ++report_.retracted;
       report_.seq = std::max(report_.seq, retracted->result()["seq"].as_int().value_or(-1));
-      return success();
-    });
+    }
+    return success();
   }
 
   static void write_notes(json::Writer& out, std::string_view name, const Notes& notes) {
@@ -255,6 +304,10 @@ class IngestCommand {
         .member("unchanged", static_cast<std::int64_t>(report_.unchanged));
     out.member("ignored", static_cast<std::int64_t>(report_.ignored))
         .member("bytes", static_cast<std::int64_t>(report_.bytes));
+    out.key("ingested").begin_array();
+    for (const auto& [id, passages] : report_.sent)
+      out.begin_object().member("path", id).member("chunks", passages).end_object();
+    out.end_array();
     write_notes(out, "skipped", report_.skipped);
     write_notes(out, "failed", report_.failed);
     write_notes(out, "gone", report_.gone);
@@ -316,10 +369,12 @@ class IngestCommand {
   Session& session_;
   const IngestOptions& options_;
   Client& client_;
+  Watch* const watch_;
   const IngestTarget target_;
   IngestReport report_;
   IngestSender sender_;
   KnownDocuments known_;
+  std::vector<Missing> missing_;  // documents without a file when the documents were listed
   WalkOptions walk_;
   std::vector<Root> roots_;
   std::set<std::string> seen_;  // ids of the visited files, which several paths may share
@@ -327,9 +382,43 @@ class IngestCommand {
   std::uint64_t done_ = 0;
 };
 
+// The first pass may start a daemon. Later ones wait for one, since an operator may have stopped it.
+Status ingest_pass(Session& session, const IngestOptions& options, Watch& watch) {
+  session.exit_code = exit_done;
+  ASSIGN_OR_RETURN(Client* const client, watch.began ? session.running_client() : session.client());
+  return IngestCommand(session, options, *client, &watch).run();
+}
+
+// A pass follows each burst of changes, after a pause as long as the last pass. It reads all files, and the
+// events of the folders say only that one is due: an overflow of their queue is one more.
+Status ingest_and_watch(Session& session, const IngestOptions& options) {
+  ASSIGN_OR_RETURN(FolderEvents events, FolderEvents::open());
+  Watch watch{std::move(events)};
+  milliseconds retry = watch_retry_min;
+  for (;;) {
+    const Monotonic began = Clock().monotonic();
+    Status passed = ingest_pass(session, options, watch);
+    const auto took = std::chrono::ceil<milliseconds>(Clock().monotonic() - began);
+    session.disconnect();
+    std::fflush(stdout);
+    if (watch.events.stopping() || session.out().failed()) return success();
+    if (passed) {
+      retry = watch_retry_min;
+      if (!watch.events.pause(std::min(took, watch_pause_max)) || !watch.events.wait_for_change()) return success();
+      continue;
+    }
+    if (!watch.began || !is_transient(passed.error().code)) return passed;
+    if (retry == watch_retry_min)
+      fmt::print(stderr, "muniment: {}; retrying\n", escape_for_terminal(passed.error().message));
+    if (!watch.events.pause(retry)) return success();
+    retry = std::min(retry * 2, watch_pause_max);
+  }
+}
+
 Status ingest(Session& session, const IngestOptions& options) {
+  if (options.watch) return ingest_and_watch(session, options);
   ASSIGN_OR_RETURN(Client* const client, session.client());
-  return IngestCommand(session, options, *client).run();
+  return IngestCommand(session, options, *client, nullptr).run();
 }
 
 }  // namespace

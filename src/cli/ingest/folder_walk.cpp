@@ -75,6 +75,7 @@ class Walk {
       visitor_.skipped(path, loop ? "folder contains itself" : "folders nested too deeply");
       return success();
     }
+    if (visitor_.entered) RETURN_IF_ERROR(visitor_.entered(folder.get(), shown(path)));
     Level level;
     level.device = status.st_dev;
     level.inode = status.st_ino;

@@ -32,9 +32,11 @@ struct WalkVisitor {
   std::function<void(std::string_view path, std::string_view why)>
       skipped;                    // called for a link, a device or an unreadable folder
   std::function<void()> ignored;  // called per path ignored by a rule; a folder counts once
+  // Called for each open folder before it is read; an error ends the walk.
+  std::function<Status(int folder, const std::string& path)> entered = {};
 };
 
-// Errors: those of the root and of `file`.
+// Errors: those of the root, of `file` and of `entered`.
 Status walk_folder(const std::string& root, const WalkOptions& options, const WalkVisitor& visitor);
 
 }  // namespace muniment::cli

@@ -43,19 +43,6 @@ void Notes::add(std::string_view path, std::string_view why) {
   if (first.size() < notes_max) first.emplace_back(path, why);
 }
 
-Status for_each_document(Client& client, const std::string& corpus,
-                         const std::function<Status(const json::Value&)>& visit) {
-  json::Writer params;
-  params.begin_object().member("corpus", corpus).member("limit", limits::page_items_max).end_object();
-  const Status visited =
-      each_item(client, "document.list", params.text(), "documents", [&](const json::Value& row) -> Result<bool> {
-        RETURN_IF_ERROR(visit(row));
-        return true;
-      });
-  // A corpus that does not exist yet is treated as empty.
-  return !visited && visited.error().code == Errc::not_found ? success() : visited;
-}
-
 KnownDocuments::Key KnownDocuments::key_of(const Hash& hash) {
   Key key;
   std::memcpy(&key.a, hash.data(), sizeof key.a);
@@ -63,10 +50,11 @@ KnownDocuments::Key KnownDocuments::key_of(const Hash& hash) {
   return key;
 }
 
-Status KnownDocuments::load(Client& client, const IngestTarget& target) {
-  json::Writer tags;
-  tags.begin_object().member("tags", target.tags).end_object();
-  return for_each_document(client, target.corpus, [&](const json::Value& row) -> Status {
+Status KnownDocuments::load(Client& client, const IngestTarget& target,
+                            const std::function<void(const json::Value&)>& visit) {
+  json::Writer params;
+  params.begin_object().member("corpus", target.corpus).member("limit", limits::page_items_max).end_object();
+  const auto add = [&](const json::Value& row) -> Result<bool> {
     Known known;
     if (const auto hash = hash_from_hex(row["hash"].string_or(""))) known.revision = key_of(*hash);
     known.source = key_of(sha256(row["source"].string_or("")));
@@ -79,8 +67,12 @@ Status KnownDocuments::load(Client& client, const IngestTarget& target) {
     known.as_described = have == target.tags && row["trust"].string_or("") == target.trust &&
                          (target.language.empty() || row["language"].string_or("") == target.language);
     known_[key_of(sha256(row["document"].string_or("")))] = known;
-    return success();
-  });
+    visit(row);
+    return true;
+  };
+  const Status loaded = each_item(client, "document.list", params.text(), "documents", add);
+  // A corpus that does not exist yet is treated as empty.
+  return !loaded && loaded.error().code == Errc::not_found ? success() : loaded;
 }
 
 KnownDocuments::Standing KnownDocuments::of(std::string_view id, const Hash& bytes_hash,
@@ -197,6 +189,7 @@ void IngestSender::count(const json::Value& result) {
     }
     ++(sent->is_new ? report_.added : report_.changed);
     report_.bytes += static_cast<std::uint64_t>(sent->bytes);
+    report_.sent.emplace_back(sent->id, document["chunks"].as_int().value_or(0));
   }
   for (const json::Value error : result["errors"])
     report_.failed.add(error["id"].string_or(""), error["message"].string_or(""));

@@ -34,19 +34,18 @@ struct IngestReport {
   std::uint64_t added = 0, changed = 0, unchanged = 0, ignored = 0;
   std::uint64_t bytes = 0;  // bytes added or changed
   Notes skipped, failed, gone;
+  std::vector<std::pair<std::string, std::int64_t>>
+      sent;  // id and number of passages of each document added or changed
   std::uint64_t retracted = 0;
   std::string run_id;     // run with the artifacts of this call; empty: none
   std::int64_t seq = -1;  // seq of the last event
 };
 
-// Reads all pages of document.list; an unknown corpus counts as empty.
-Status for_each_document(Client& client, const std::string& corpus,
-                         const std::function<Status(const json::Value&)>& visit);
-
 // Index of the documents in a corpus, in less than 100 bytes per document, to detect unchanged files.
 class KnownDocuments {
  public:
-  Status load(Client& client, const IngestTarget& target);
+  // `visit` gets the row of each document.
+  Status load(Client& client, const IngestTarget& target, const std::function<void(const json::Value&)>& visit);
 
   enum class Standing : std::uint8_t { absent, other, same };
   // `source` is the source that the document of the file would get.

@@ -58,6 +58,17 @@ constexpr std::string_view documents_sql =
     "SELECT d.seq FROM document d WHERE d.log_no = $1 AND (d.artifact_id = ANY ($2::uuid[]) OR d.text_artifact_id = ANY ($2::uuid[])) "
     "AND d.ended_by IS DISTINCT FROM 'erased'";
 
+// Selects the answers that cite a passage of these revisions by its hash; the follower "report" may be behind.
+constexpr std::string_view answers_sql =
+    "WITH erased AS MATERIALIZED (SELECT DISTINCT encode(hash, 'hex') AS hash FROM chunk WHERE log_no = $1 AND seq = ANY ($2::bigint[])), "
+    "answer AS (SELECT seq FROM report_place WHERE log_no = $1 AND type = 'question.answered' AND seq > $3 UNION "
+    "SELECT seq FROM event WHERE log_no = $1 AND type = 'question.answered' AND seq > $3 AND seq >= "
+    "coalesce((SELECT next_seq FROM follower WHERE log_no = $1 AND name = 'report'), 0)) "
+    "SELECT e.seq, coalesce(r.run_id, '_log') FROM answer JOIN event e ON e.log_no = $1 AND e.seq = answer.seq "
+    "LEFT JOIN run r ON r.log_no = $1 AND r.run_no = e.run_no "
+    "WHERE EXISTS (SELECT FROM erased) AND NOT e.seq = ANY ($2::bigint[]) AND EXISTS (SELECT FROM json_array_elements(e.body -> 'citations') citation "
+    "JOIN erased ON erased.hash = citation ->> 'hash') ORDER BY e.seq";
+
 constexpr std::size_t events_per_page = 4'096;
 constexpr std::size_t bytes_per_page = 8 << 20;
 
@@ -350,7 +361,15 @@ Result<ErasurePlan> with_documents(Reader& reader, std::int16_t log_no, ErasureP
 
 Result<ErasurePlan> plan_erasure(Reader& reader, std::int16_t log_no, const ErasureTarget& target) {
   ASSIGN_OR_RETURN(ErasurePlan plan, Planner(reader, log_no).plan(target));
-  return with_documents(reader, log_no, std::move(plan));
+  ASSIGN_OR_RETURN(plan, with_documents(reader, log_no, std::move(plan)));
+  std::vector<std::int64_t> seqs = plan.seqs;
+  for (const ErasurePlan& other : plan.elsewhere) seqs.insert(seqs.end(), other.seqs.begin(), other.seqs.end());
+  return guarded(reader.connection(), "looking for answers", [&] {
+    for (const pqxx::row& row : query(reader.connection(), "erase_answers", answers_sql,
+                                      Params().integer(log_no).integers(seqs).integer(*std::ranges::min_element(seqs))))
+      plan.answers.push_back({integer_of(row[0]), text_of(row[1])});
+    return std::move(plan);
+  });
 }
 
 Result<ErasurePlan> plan_erasure_again(Reader& reader, std::int16_t log_no, const ErasurePlan& before) {

@@ -39,6 +39,12 @@ struct CarriedFrom {
 // Parses the body of document.revised; nullopt: the document was not carried over.
 std::optional<CarriedFrom> carried_from(std::string_view body);
 
+// An answer to a question that cites a passage of an erased document. It has text of the passage, and is not erased.
+struct CitingAnswer {
+  std::int64_t seq = -1;  // its question.answered
+  std::string run_id;
+};
+
 // All copies in one run: its events, its artifacts, and the revisions of documents that these hold.
 struct ErasurePlan {
   std::int64_t run_no = -1;
@@ -53,6 +59,7 @@ struct ErasurePlan {
   std::int64_t snapshots = 0;          // states from the first erased event on
   std::vector<std::string> needed;     // pointers to these artifacts on which something depends
   std::vector<CarriedFrom> carried;    // origins of the revisions in closed logs, which keep their copies
+  std::vector<CitingAnswer> answers;   // of the whole erasure, in order; not of an erasure that is planned again
   std::vector<ErasurePlan> elsewhere;  // at most one: corpora's copies of the run's artifacts, in the run _log
 };
 

@@ -22,6 +22,7 @@ struct RedactOptions {
   std::string run;
   std::string reason;
   std::string legal_basis;
+  bool answers = false;
   bool dry_run = false;
   bool yes = false;
 };
@@ -35,6 +36,7 @@ void declare(CLI::App& command, RedactOptions& options) {
   command.add_option("--reason", options.reason, "Reason, kept in the log forever; do not repeat erased data")
       ->required();
   command.add_option("--legal-basis", options.legal_basis, "Law or contract that requires the erasure");
+  command.add_flag("--answers", options.answers, "First erase the answers that cite an erased document");
   command.add_flag("--dry-run", options.dry_run, "List what would be erased and change nothing");
   command.add_flag("--yes", options.yes, "Do not ask for confirmation on a terminal");
 }
@@ -100,6 +102,12 @@ void show(Session& session, std::string_view what, const json::Value& result) {
     session.out().line("  there are dependents on " + pointer.string_or("") +
                        ": it will resolve to NOT_FOUND and halt no run");
   }
+  for (const json::Value answer : result["answers"]) {
+    const std::int64_t seq = answer["seq"].as_int().value_or(0);
+    session.out().line(session.out().advised(
+        fmt::format("  the answer {} in {} cites it and keeps its text. To erase it too: muniment audit redact {}", seq,
+                    session.out().one_line(answer["run_id"].string_or("")), seq)));
+  }
   session.out().line(result["remains"].string_or(""));
 }
 
@@ -116,15 +124,37 @@ Status ask(Session& session, const std::string& params) {
   return Error(Errc::invalid_argument, "nothing was erased. Answer yes or pass --yes");
 }
 
+void write_reason(const RedactOptions& options, json::Writer& params) {
+  params.member("reason", options.reason);
+  if (!options.legal_basis.empty()) params.member("legal_basis", options.legal_basis);
+}
+
+// Erases the answers that cite the target. `params` lacks its closing brace. The target is erased after them, since an
+// answer is found by the passages that it cites.
+Status redact_answers(Session& session, const RedactOptions& options, const std::string& params) {
+  for (;;) {
+    ASSIGN_OR_RETURN(const Message planned, session.call("audit.redact", params + ",\"dry_run\":true}"));
+    const json::Value answers = planned.result()["answers"];
+    if (answers.size() == 0) return success();
+    for (const json::Value answer : answers) {
+      json::Writer writer;
+      writer.begin_object().member("seq", answer["seq"].as_int().value_or(-1));
+      write_reason(options, writer);
+      ASSIGN_OR_RETURN(const Message erased, session.call("audit.redact", writer.end_object().text()));
+      if (!session.options.json) session.out().line(fmt::format("erased the answer {}", answer["seq"].source()));
+    }
+  }
+}
+
 Status redact(Session& session, const RedactOptions& options) {
   json::Writer writer;
   writer.begin_object();
   RETURN_IF_ERROR(write_target(session, options, writer));
-  writer.member("reason", options.reason);
-  if (!options.legal_basis.empty()) writer.member("legal_basis", options.legal_basis);
+  write_reason(options, writer);
   std::string params = writer.end_object().text();
   params.pop_back();  // removes the closing brace
   if (!options.dry_run && !options.yes && is_asked()) RETURN_IF_ERROR(ask(session, params));
+  if (options.answers && !options.dry_run) RETURN_IF_ERROR(redact_answers(session, options, params));
   ASSIGN_OR_RETURN(const Message answer,
                    session.call("audit.redact", params + (options.dry_run ? ",\"dry_run\":true}" : "}")));
   if (session.printed_json(answer)) return success();

@@ -131,6 +131,9 @@ void write_plan(json::Writer& out, const store::ErasurePlan& plan, const Copies&
   out.member("manifests", plan.manifests).member("claims", plan.claims).member("evidence", plan.evidence);
   out.member("pointers", plan.pointers).member("snapshots", plan.snapshots).key("needed").begin_array();
   for (std::size_t i = 0; i < std::min(listed_max, plan.needed.size()); ++i) out.string(plan.needed[i]);
+  out.end_array().key("answers").begin_array();
+  for (std::size_t i = 0; i < std::min(listed_max, plan.answers.size()); ++i)
+    out.begin_object().member("seq", plan.answers[i].seq).member("run_id", plan.answers[i].run_id).end_object();
   out.end_array().member("remains", what_remains(copies));
 }
 
