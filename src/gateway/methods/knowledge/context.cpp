@@ -63,7 +63,10 @@ void write_passage(json::Writer& out, const retrieval::Passage& passage, std::si
   if (!passage.origin.empty()) out.member("origin", passage.origin);
   out.raw_member("text", retrieval::quote_for_prompt(passage.text)).key("span");
   out.begin_object().member("start", passage.start).member("end", passage.end).end_object();
-  out.member("revision", passage.revision).member("score", passage.score);
+  out.member("revision", passage.revision).member("score", passage.score).member("freshness", passage.time);
+  if (!passage.source.empty()) out.member("source", passage.source);
+  if (!passage.replaces.empty()) out.member("replaces", passage.replaces);
+  if (!passage.newer.empty()) out.member("newer", passage.newer);
   if (passage.source_url) out.member("sourceUrl", *passage.source_url);
   out.end_object();
 }
@@ -92,6 +95,7 @@ json::Writer reply_begun(const PackBuilding& building) {
   else if (building.pack.passages.empty() && !building.candidates.empty())
     out.member("reason", "budget_too_small");
   if (building.candidates.empty() && building.count > 0) out.member("count", building.count);
+  if (building.expired > 0) out.member("expired", building.expired);
   if (!building.degraded.empty()) out.member("degraded", building.degraded);
   out.member("profile", building.profile).member("watermark", building.watermark);
   if (building.as_of) out.member("asof", *building.as_of);

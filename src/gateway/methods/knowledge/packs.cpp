@@ -10,6 +10,7 @@
 #include "gateway/methods/knowledge/questions.hpp"
 #include "gateway/methods/log/manifest_rows.hpp"
 #include "gateway/services.hpp"
+#include "retrieval/answer/statement.hpp"
 #include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
@@ -35,6 +36,12 @@ retrieval::Passage passage_of(retrieval::Card card) {
   passage.lanes = std::move(card.scores);
   passage.score = card.score;
   passage.after_question = card.after_question;
+  passage.whole = card.whole;
+  if (card.whole) passage.statement = retrieval::statement_of(passage.text, passage.language).key;
+  passage.source = std::move(card.named_source);
+  passage.time = std::move(card.freshness);
+  passage.replaces = std::move(card.replaces);
+  passage.newer = std::move(card.newer);
   return passage;
 }
 
@@ -63,6 +70,7 @@ Status find_candidates(Call& call, PackBuilding& building) {
         building.degraded.push_back(std::move(words));
     }
     building.unverified.insert(building.unverified.end(), answer.unverified.begin(), answer.unverified.end());
+    building.expired += answer.expired;
     if (building.reason.empty()) std::tie(building.reason, building.count) = std::pair(answer.reason, answer.count);
     building.profile = std::move(answer.profile);
     building.plan_hash = std::move(answer.plan_hash);

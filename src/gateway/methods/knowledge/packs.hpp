@@ -21,6 +21,7 @@ struct PackBuilding {
   std::vector<std::string> unverified;
   std::string reason;  // reason for no candidates, from the first query
   std::int64_t count = 0;
+  std::int64_t expired = 0;  // documents that match and have expired
   std::string profile;
   std::string plan_hash;  // plan hash of the last query
   std::int64_t watermark = 0;
