@@ -1,4 +1,5 @@
-// Implements the command context, which prints a context pack that is ready to be pasted into a prompt.
+// Implements the commands context and recall, one command under two names, which print a context pack that is ready to
+// be pasted into a prompt.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -68,8 +69,10 @@ Status build_context(Session& session, const ContextOptions& options) {
 
 }  // namespace
 
-void add_context_command(CLI::App& app, Session& session) {
+void add_context_commands(CLI::App& app, Session& session) {
   add_command<ContextOptions>(session, app, "context", "Pack passages for a prompt, numbered for citation",
+                              declare_context, build_context);
+  add_command<ContextOptions>(session, app, "recall", "Recall the facts and passages that answer a question",
                               declare_context, build_context);
 }
 

@@ -34,6 +34,7 @@ Result<std::string> empty_answer(const json::Value& result, const std::string& q
   if (reason == "all_quarantined")
     return "all matches are quarantined" + (result["count"] ? " (" + count + ")" : "") +
            "; --trust quarantined shows them";
+  if (reason == "expired") return "all matches have expired (" + count + ")";
   if (reason == "index_behind") return "the index is behind by " + count + " events; retry";
   if (reason == "budget_too_small") return std::string("no passage fits into the budget. Increase --budget");
   return reason.empty() || reason == "no_match" ? "no match" : reason;
