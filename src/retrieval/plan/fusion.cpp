@@ -143,6 +143,14 @@ std::vector<Fused> fuse(const Profile& profile, std::span<const RankedList> list
   return result;
 }
 
+bool is_near(const Profile& profile, const Fused& fused, std::span<const RankedList> lists) {
+  if (std::ranges::find(lists, "lexical", &RankedList::lane) == lists.end()) return true;
+  return std::ranges::any_of(fused.lanes, [&](const auto& found) {
+    const auto floor = std::ranges::find(profile.floors, found.first, &LaneWeight::lane);
+    return floor == profile.floors.end() || found.second > floor->weight;
+  });
+}
+
 double confidence_of(const Profile& profile, double score, std::span<const RankedList> lists) {
   double most = 1;
   if (profile.fusion == FusionKind::rrf) {
