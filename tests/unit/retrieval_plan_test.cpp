@@ -265,6 +265,12 @@ TEST(Fusion, ACandidateThatNoWordSupportsIsNearOnlyAboveItsFloor) {
     return found;
   };
   EXPECT_EQ(near(lists, default_profile()), (std::set<ChunkId>{1, 2})) << "at the floor is not above it";
+  const Hits letters = {{7, .3}};
+  const RankedList with_letters[] = {
+      {"lexical", .4, true, none}, {"encoder", .4, true, vectors}, {"hash", .2, true, letters}};
+  const RankedList only_letters[] = {{"lexical", .8, true, none}, {"hash", .2, true, letters}};
+  EXPECT_EQ(near(with_letters, default_profile()), (std::set<ChunkId>{2}));
+  EXPECT_EQ(near(only_letters, default_profile()), (std::set<ChunkId>{7}));
   EXPECT_EQ(near(without_words, default_profile()), (std::set<ChunkId>{2}));
   EXPECT_EQ(near(std::span(lists).last(1), default_profile()), (std::set<ChunkId>{1, 2, 3, 4})) << "mode vector";
   EXPECT_EQ(near(lists, **find_profile("kairos")), (std::set<ChunkId>{1, 2, 3, 4}));

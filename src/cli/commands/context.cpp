@@ -15,6 +15,7 @@ struct ContextOptions {
   std::string text;
   std::string corpus;
   std::optional<std::int64_t> budget;
+  std::optional<double> min_confidence;
   std::string run;
   std::string asof;
 };
@@ -23,6 +24,8 @@ void declare_context(CLI::App& command, ContextOptions& options) {
   command.add_option("TEXT", options.text, "Question with query markup: in: tag: \"words\"; - reads stdin")->required();
   command.add_option("--corpus", options.corpus, "Search only this corpus");
   command.add_option("--budget", options.budget, "Token budget (default 4,000)")->check(CLI::Range(0, 131'072));
+  command.add_option("--min-confidence", options.min_confidence, "Print nothing below this probability of an answer")
+      ->check(CLI::Range(0.0, 1.0));
   command.add_option("--run", options.run, "Run that receives the context and its manifest");
   add_asof_option(command, options.asof, "State as of this event or time");
 }
@@ -32,6 +35,7 @@ Result<std::string> params_of(Session& session, const ContextOptions& options, c
   params.begin_object().member("query", question);
   if (!options.corpus.empty()) params.member("corpus", options.corpus);
   if (options.budget) params.member("budget_tokens", *options.budget);
+  if (options.min_confidence) params.member("min_confidence", *options.min_confidence);
   if (!options.run.empty()) {
     ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
     params.member("run_id", run_id);
@@ -56,9 +60,10 @@ Status build_context(Session& session, const ContextOptions& options) {
     ASSIGN_OR_RETURN(summary, empty_answer(result, question, options.corpus));
     summary = out.one_line(out.advised(summary));
   } else {
-    summary = fmt::format("{} passage{}, {} of {} tokens, {} left out, manifest://{}", result["citations"].size(),
-                          result["citations"].size() == 1 ? "" : "s", result["used"].source(),
-                          result["budget"].source(), result["left_out"].size(), result["manifest_id"].string_or(""));
+    summary = fmt::format("{} passage{}, {} of {} tokens, {} left out, confidence {:.2f}, manifest://{}",
+                          result["citations"].size(), result["citations"].size() == 1 ? "" : "s",
+                          result["used"].source(), result["budget"].source(), result["left_out"].size(),
+                          result["confidence"].as_double().value_or(0), result["manifest_id"].string_or(""));
   }
   // Printed to standard error, since standard output may be passed directly into a prompt.
   fmt::print(stderr, "{}\n", summary);

@@ -69,6 +69,7 @@ std::string say_nothing(const json::Value& result) {
   if (reason == "expired") return fmt::format("what is known about it has expired ({})", counted(count, "fact"));
   if (reason == "all_quarantined")
     return fmt::format("what is known about it waits for review ({})", counted(count, "fact"));
+  if (reason == "low_confidence") return "what is stored hardly answers it";
   if (reason == "index_behind") return fmt::format("the index is behind by {}; ask again", counted(count, "event"));
   if (reason == "nothing_indexed") return "nothing is stored yet";
   return reason.empty() || reason == "no_match" ? "nothing stored is about it" : reason;

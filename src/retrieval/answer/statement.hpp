@@ -16,6 +16,7 @@ namespace muniment::retrieval {
 struct Statement {
   std::string key;              // the stems in order: equal for texts that say the same in the same order
   std::set<std::string> words;  // the stems
+  std::set<std::string> names;  // those of words that begin with a capital within a sentence
 };
 
 // `language`: ISO 639-1; "none" is read as English, since the language of a few words is often unknown.
@@ -35,7 +36,9 @@ struct PlacedStatement {
 };
 
 // Moves each statement before the older ones that it may replace: both have at least two words of the question (or its
-// only one), the newer one lacks at most one of those that the older one has, and has half of the older one's words.
-std::vector<PlacedStatement> newer_first(std::span<const DatedStatement> statements);
+// only one), the newer one lacks at most one of those that the older one has, and no name, and has half of the older
+// one's words. `asked_names`: names in the question; those in the statements count too.
+std::vector<PlacedStatement> newer_first(std::span<const DatedStatement> statements,
+                                         std::set<std::string> asked_names);
 
 }  // namespace muniment::retrieval

@@ -145,9 +145,11 @@ std::vector<Fused> fuse(const Profile& profile, std::span<const RankedList> list
 
 bool is_near(const Profile& profile, const Fused& fused, std::span<const RankedList> lists) {
   if (std::ranges::find(lists, "lexical", &RankedList::lane) == lists.end()) return true;
+  const bool read = std::ranges::find(lists, "encoder", &RankedList::lane) != lists.end();
   return std::ranges::any_of(fused.lanes, [&](const auto& found) {
     const auto floor = std::ranges::find(profile.floors, found.first, &LaneWeight::lane);
-    return floor == profile.floors.end() || found.second > floor->weight;
+    if (floor != profile.floors.end()) return found.second > floor->weight;
+    return profile.floors.empty() || !read || found.first != "hash";
   });
 }
 

@@ -137,15 +137,20 @@ struct Retriever::Work {
   void put_newer_first() {
     std::vector<DatedStatement> statements;
     std::map<std::string, std::set<std::string>> asked;  // the question's words, by language
+    std::set<std::string> names;
     for (const Card& card : answer.cards) {
       DatedStatement& next = statements.emplace_back();
       if (!card.whole || !card.current) continue;
       const auto [words, is_new] = asked.try_emplace(card.language);
-      if (is_new) words->second = statement_of(plan.markup.text, card.language).words;
+      if (is_new) {
+        const Statement question = statement_of(plan.markup.text, card.language);
+        words->second = question.words;
+        names.insert(question.names.begin(), question.names.end());
+      }
       next = {statement_of(card.text, card.language), words->second, card.corpus, card.freshness};
     }
     std::vector<Card> cards;
-    const std::vector<PlacedStatement> placed = newer_first(statements);
+    const std::vector<PlacedStatement> placed = newer_first(statements, std::move(names));
     std::vector<std::string> ids;
     for (const Card& card : answer.cards) ids.push_back(card.id);
     for (const PlacedStatement& one : placed) {

@@ -18,6 +18,8 @@
 namespace muniment::gateway::methods {
 namespace {
 
+constexpr std::string_view low_confidence = "low_confidence";
+
 Result<retrieval::Budget> budget_of(const json::Value& params) {
   const auto tokens = params["budget_tokens"].as_int();
   const auto bytes = params["budget_bytes"].as_int();
@@ -51,6 +53,19 @@ Result<std::vector<retrieval::Question>> questions_of(Call& call) {
     if (const auto corpus = item["corpus"].as_string()) questions.back().corpora = {*corpus};
   }
   return questions;
+}
+
+// Judges the pack as `ask` does, by as many passages. A pack below the requested confidence is emptied.
+Status judge_pack(Call& call, PackBuilding& building) {
+  if (building.questions.size() != 1 || building.pack.passages.empty()) return success();
+  const std::string words = words_of_question(building.questions.front().text);
+  const auto sources = sources_of(building, limits::ask_passages_default);
+  ASSIGN_OR_RETURN(const JudgedPack judged, judge_passages(building, {words, sources, {}}, call.deadline));
+  building.confidence = judged.confidence;
+  if (judged.confidence >= call.params["min_confidence"].as_double().value_or(0)) return success();
+  building.pack = {};
+  building.reason = low_confidence;
+  return success();
 }
 
 void write_passage(json::Writer& out, const retrieval::Passage& passage, std::size_t number) {
@@ -90,7 +105,8 @@ json::Writer reply_begun(const PackBuilding& building) {
   out.key("left_out").begin_array();
   for (const retrieval::LeftOut& item : building.pack.left_out) write_left_out(out, building, item);
   out.end_array();
-  if (building.candidates.empty() && !building.reason.empty())
+  if (building.confidence) out.member("confidence", *building.confidence);
+  if ((building.candidates.empty() && !building.reason.empty()) || building.reason == low_confidence)
     out.member("reason", building.reason);
   else if (building.pack.passages.empty() && !building.candidates.empty())
     out.member("reason", "budget_too_small");
@@ -133,9 +149,11 @@ Result<Answer> context_build(Call& call) {
     if (!outcome.halts.empty()) return stop(outcome, run);
   }
   building.pack = retrieval::make_pack(building.candidates, building.budget);
+  RETURN_IF_ERROR(judge_pack(call, building));
 
   json::Writer manifest;
   manifest.begin_object().member("kind", "context_pack");
+  if (building.confidence) manifest.member("confidence", *building.confidence);
   write_selection(manifest, building);
   const store::ManifestRow row =
       make_manifest(make_uuid_v7(call.services.clock.now()), run->run_id, std::move(manifest.end_object()).text());
