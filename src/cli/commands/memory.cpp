@@ -179,15 +179,16 @@ Status memories(Session& session, const MemoryOptions& options) {
 
 Status history(Session& session, const MemoryOptions& options) {
   const Output& out = session.out();
-  return print_list(session, options, "document.history", "revisions", "before",
-                    Table({"seq", "date", "until", "source", "text"}, {3}),
-                    [&](const json::Value& row) -> std::vector<std::string> {
-                      const std::string ended = row["ended_by"].string_or("");
-                      return {std::string(row["seq"].source()), day_of(row["recorded_at"]),
-                              ended.empty() ? out.tone(Tone::green, "current")
-                                            : fmt::format("{} at {}", ended, row["valid_to"].source()),
-                              out.one_line(row["source"].string_or("")), text_of(out, row)};
-                    });
+  return print_list(
+      session, options, "document.history", "revisions", "before",
+      Table({"seq", "date", "until", "source", "text"}, {3}), [&](const json::Value& row) -> std::vector<std::string> {
+        const std::string ended = row["ended_by"].string_or("");
+        return {std::string(row["seq"].source()), day_of(row["recorded_at"]),
+                ended.empty()
+                    ? out.tone(Tone::green, "current")
+                    : fmt::format("{} at {}", ended, row[ended == "erased" ? "removed_at" : "valid_to"].source()),
+                out.one_line(row["source"].string_or("")), text_of(out, row)};
+      });
 }
 
 // Why a fact waits for a decision; empty: it does not.
