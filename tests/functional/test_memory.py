@@ -128,6 +128,7 @@ class OtherUsers(MemoryCase):
         for n, (corpus, more, code) in enumerate(((self.corpus, {}, "not_found"), (self.corpus, {"erase": True}, "not_found"), ("of-another", {"erase": True}, "denied"))):
             answer = ask(n + 2, "document.retract", corpus=corpus, document="home", reason="x", **more)
             self.assertEqual(answer["error"]["data"]["code"], code, answer)
+        self.assertIn("error", ask(8, "corpus.ingest", corpus=self.corpus, documents=[{"id": "home", "text": "Kim lives in Faro."}]))
         self.assertIn("result", ask(9, "document.retract", corpus="of-another", document="home", reason="x"))
         self.assertIn("Porto", self.recall("where does Kim live")["text"])
 
@@ -181,6 +182,8 @@ class Current(MemoryCase):
         self.remember("door", "The door code is 4711.", expires_at=later(seconds=1.5), review_at="2999-01-01")
         self.remember("gate", "The gate is green.")
         self.assertEqual(self.client.memories(corpus=self.corpus)[0]["review_at"], "2999-01-01T23:59:59.999999Z")
+        self.assertEqual(self.daemon.sql(f"SELECT document, expires_at > now() - interval '1 hour', review_at > '2999-01-01' FROM report.document_report "
+                                         f"WHERE corpus = '{self.corpus}' ORDER BY document"), [["door", "t", "t"], ["gate", "", ""]])
         found = wait_until(lambda: (answer := self.recall("what is the door code")).get("expired") and answer, "the fact has expired")
         self.assertEqual((found["text"], found["reason"], found["expired"]), ("", "expired", 1))
         (result,) = self.call("evidence.retrieve", queries=[{"query": "what is the door code", "corpus": self.corpus}])["results"]

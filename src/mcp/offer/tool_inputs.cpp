@@ -18,6 +18,7 @@ namespace muniment::mcp {
 namespace {
 
 constexpr std::string_view default_corpus = "memory";
+constexpr int cards_shown = 5;  // by default: a model reads all of them
 
 // Sets the method's own time limit to its maximum, so that it does not end before the host's.
 void write_meta(json::Writer& out) {
@@ -237,7 +238,9 @@ Result<std::string> remember_params(const json::Value& arguments, const Setting&
 Result<std::string> retrieve_params(const json::Value& arguments, const Setting& setting) {
   if (!arguments["queries"])
     return Error(Errc::invalid_argument, R"(queries is required: [{"query": "the question", "corpus": "memory"}].)");
-  return plain_params("evidence.retrieve", arguments, setting.run_id);
+  const std::string params = plain_params("evidence.retrieve", arguments, setting.run_id);
+  if (arguments["topK"]) return params;
+  return fmt::format("{{\"topK\":{},{}", cards_shown, std::string_view(params).substr(1));
 }
 
 std::string recall_input() {
