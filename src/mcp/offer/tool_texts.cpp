@@ -49,8 +49,8 @@ std::string say_halted(const json::Value& halted) {
 // "2026-11-22" of a time; empty for none.
 std::string day_of(const json::Value& time) { return text_of(time).substr(0, 10); }
 
-// Returns what a model needs to weigh a fact: its date, its source, and whether there is another statement about the same.
-// `place` finds the number of the newer one.
+// Returns what a model needs to weigh a fact: its date, its source, and whether there is another statement about the
+// same. `place` finds the number of the newer one.
 std::string circumstances(const json::Value& fact, const std::function<int(const std::string&)>& place) {
   std::string text = day_of(fact["freshness"]);
   const std::string source = text_of(fact["source"]), replaced = day_of(fact["replaces"]);

@@ -38,7 +38,6 @@ struct PlacedStatement {
 // Moves each statement before the older ones that it may replace: both have at least two words of the question (or its
 // only one), the newer one lacks at most one of those that the older one has, and no name, and has half of the older
 // one's words. `asked_names`: names in the question; those in the statements count too.
-std::vector<PlacedStatement> newer_first(std::span<const DatedStatement> statements,
-                                         std::set<std::string> asked_names);
+std::vector<PlacedStatement> newer_first(std::span<const DatedStatement> statements, std::set<std::string> asked_names);
 
 }  // namespace muniment::retrieval
