@@ -28,6 +28,7 @@ struct McpOptions {
   std::vector<std::string> labels;
   std::string agent;
   std::vector<std::string> toolsets;
+  bool review = false;
   std::vector<std::string> files;
   std::string record;
   bool required = false;
@@ -39,6 +40,7 @@ void declare_mcp(CLI::App& command, McpOptions& options) {
   command.add_flag("--no-run", options.no_run, "Do not record the session's calls in a run");
   command.add_option("--label", options.labels, "Label of the session's run (may be repeated)")->type_name("k=v");
   command.add_option("--agent", options.agent, "Agent of the run (default: the host's name)")->type_name("NAME");
+  command.add_flag("--review", options.review, "Recall what the session remembers only after: muniment memory review");
   command.add_option("--toolset", options.toolsets, "Tools to offer (may be repeated; default: the daemon's)")
       ->type_name("NAME");
   command.add_option("--files", options.files, "Folder whose files remember may read (may be repeated; default: none)")
@@ -87,6 +89,7 @@ Status serve(Session& session, const McpOptions& options, std::string labels) {
   about.labels = std::move(labels);
   about.folder = working_folder();
   about.toolsets = options.toolsets;
+  about.review = options.review;
   ASSIGN_OR_RETURN(about.files, absolute_folders(options.files));
   StdioProxy(session, std::move(about)).run();
   return success();
@@ -149,9 +152,10 @@ Status mcp_command(Session& session, const McpOptions& options) {
     return Error(Errc::invalid_argument,
                  "the command of the server is missing. Use: muniment mcp --record NAME -- COMMAND …");
   }
-  if (options.no_run || !options.toolsets.empty() || !options.files.empty()) {
-    return Error(Errc::invalid_argument,
-                 "--no-run, --toolset and --files cannot be combined with --record, which offers COMMAND's tools");
+  if (options.no_run || options.review || !options.toolsets.empty() || !options.files.empty()) {
+    return Error(
+        Errc::invalid_argument,
+        "--no-run, --toolset, --review and --files cannot be combined with --record, which offers COMMAND's tools");
   }
   return record_server(session, options);
 }

@@ -26,6 +26,7 @@ std::string session_line(const McpSession& about, bool resume) {
   if (!about.agent.empty()) out.member("agent", about.agent);
   out.member("cwd", about.folder).raw_member("labels", about.labels).member("toolsets", about.toolsets);
   if (!about.files.empty()) out.member("files", about.files);
+  if (about.review) out.member("review", true);
   if (resume) out.member("resume", true);
   out.end_object().end_object();
   return std::move(out).text() + "\n";

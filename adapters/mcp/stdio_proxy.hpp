@@ -32,6 +32,7 @@ struct McpSession {
   std::string labels;  // a JSON object
   std::string folder;
   std::vector<std::string> toolsets;
+  bool review = false;             // what the session remembers waits for review
   std::vector<std::string> files;  // absolute paths of folders whose files the daemon may read
 };
 

@@ -1545,7 +1545,13 @@ CREATE VIEW report.document_report WITH (security_barrier='true') AS
     COALESCE(u.recalls, (0)::bigint) AS recalls,
     COALESCE(u.citations, (0)::bigint) AS citations,
     GREATEST(a.last_seq, u.last_seq) AS last_used_seq,
-    d.seq
+    d.seq,
+    ( SELECT ((e.body ->> 'expires_at'::text))::timestamp with time zone AS timestamptz
+           FROM public.event e
+          WHERE ((e.log_no = d.log_no) AND (e.seq = d.seq))) AS expires_at,
+    ( SELECT ((e.body ->> 'review_at'::text))::timestamp with time zone AS timestamptz
+           FROM public.event e
+          WHERE ((e.log_no = d.log_no) AND (e.seq = d.seq))) AS review_at
    FROM (((( SELECT DISTINCT ON (document.log_no, document.corpus, document.document) document.log_no,
             document.seq,
             document.corpus,
@@ -1628,6 +1634,8 @@ COMMENT ON COLUMN report.document_report.recalls IS 'Number of context packs and
 COMMENT ON COLUMN report.document_report.citations IS 'Number of claims and pieces of evidence that point to it';
 COMMENT ON COLUMN report.document_report.last_used_seq IS 'seq of the newest of these uses; NULL: none';
 COMMENT ON COLUMN report.document_report.seq IS 'seq of the document.revised event of the newest revision';
+COMMENT ON COLUMN report.document_report.expires_at IS 'Time from which queries do not find it; NULL: no limit';
+COMMENT ON COLUMN report.document_report.review_at IS 'Time at which it is to be checked; NULL: none';
 CREATE VIEW report.error_report WITH (security_barrier='true') AS
  SELECT x.log_no,
     x.run_id,

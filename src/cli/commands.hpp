@@ -30,7 +30,8 @@ void add_ingest_command(CLI::App& app, Session& session);        // ingest
 void add_ask_command(CLI::App& app, Session& session);           // ask
 void add_query_command(CLI::App& app, Session& session);         // query
 void add_corpus_commands(CLI::App& app, Session& session);       // corpus …, document …, source …, feedback
-void add_context_command(CLI::App& app, Session& session);       // context
+void add_context_commands(CLI::App& app, Session& session);      // context, recall
+void add_memory_commands(CLI::App& app, Session& session);       // remember, forget, memories, history, memory …
 void add_export_command(CLI::App& app, Session& session);        // export
 void add_sql_command(CLI::App& app, Session& session);           // sql
 void add_audit_commands(CLI::App& app, Session& session);        // audit …

@@ -114,23 +114,11 @@ std::vector<std::string> option_names(const CLI::App* command) {
 
 // Commands that other programs name differently.
 constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
-    {"cat", "artifact get"},
-    {"find", "query"},
-    {"list", "run list"},
-    {"log", "run show"},
-    {"logs", "run show"},
-    {"ls", "run list"},
-    {"recall", "query"},
-    {"remember", "ingest"},
-    {"runs", "run list"},
-    {"search", "query"},
-    {"serve", "up"},
-    {"show", "run show"},
-    {"start", "up"},
-    {"stop", "down"},
-    {"timeline", "run show"},
-    {"trace", "run show"},
-    {"verify", "audit verify"},
+    {"cat", "artifact get"},  {"find", "query"},     {"list", "run list"},
+    {"log", "run show"},      {"logs", "run show"},  {"ls", "run list"},
+    {"runs", "run list"},     {"search", "query"},   {"serve", "up"},
+    {"show", "run show"},     {"start", "up"},       {"stop", "down"},
+    {"timeline", "run show"}, {"trace", "run show"}, {"verify", "audit verify"},
 };
 
 // Names the arguments after "--", which CLI11 does not see, in the usage lines.

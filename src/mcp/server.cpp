@@ -100,9 +100,10 @@ std::string Server::info() const {
 }
 
 std::string_view Server::instructions() const {
-  return "Muniment is a durable memory with an audit log. Store what you learn with remember, find it with "
-         "retrieve_evidence, and cite its pointers (ev://…) as [ref:POINTER]; render_with_pointers checks a draft's "
-         "citations before you show it. Record what you do with record_event and what you assert with record_claim. "
+  return "Muniment is a durable memory with an audit log. Before you answer, call recall. Store what you learn with "
+         "remember, one fact for each subject; remember the subject again to correct it, and forget it if it is to go. "
+         "retrieve_evidence finds passages of all documents: cite their pointers (ev://…) as [ref:POINTER]; "
+         "render_with_pointers checks a draft's citations before you show it. Record what you do with record_event and what you assert with record_claim. "
          "After a restart call rehydrate. A run that is stopped with SYSTEM_ERROR takes no more work: tell the user.";
 }
 

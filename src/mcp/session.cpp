@@ -158,6 +158,7 @@ void Session::take_settings(const json::Value& params) {
   settings.resume = params["resume"].as_bool().value_or(false);
   if (params["labels"].is(json::Kind::object)) settings.labels = std::string(params["labels"].source());
   native_.set_working_folder(settings.cwd);
+  review_ = review_ || params["review"].as_bool().value_or(false);  // a host cannot turn it off
   run_.configure(std::move(settings));
   std::vector<std::string> folders;
   for (const json::Value folder : params["files"]) folders.push_back(folder.string_or(""));

@@ -69,6 +69,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Subscriptions& subscriptions() { return subscriptions_; }
   const SessionOptions& options() const { return options_; }
   void send(Outgoing message);
+  // True if texts that the session remembers wait until a user accepts them.
+  bool review() const { return review_; }
   bool takes_batches() const { return opened_.version == batch_version; }
 
   // The result of `initialize`.
@@ -118,6 +120,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::int64_t next_batch_ = 1;
   std::int64_t next_question_ = 1;
   bool closed_ = false;
+  bool review_ = false;
 };
 
 }  // namespace muniment::mcp

@@ -195,7 +195,7 @@ class Hostile(Context):
         lines = self.lines(pack)
         self.assertEqual(len(lines), len(HOSTILE))
         for line in lines:
-            self.assertEqual(set(line), {"text"} | (set(line) & {"title", "in"}))   # no "trust": untrusted
+            self.assertEqual(set(line), {"text"} | (set(line) & {"subject", "date", "title", "in"}))   # no "trust": untrusted
         self.assertEqual({line["text"].strip() for line in lines}, {text.strip() for text in HOSTILE.values()})
         self.assertNotIn("<", pack["text"])
         for hidden in "\u202e\u200b\u2028\u0085\U000e0041\r":

@@ -297,7 +297,7 @@ class Tasks(McpCase):
         self.assertIn("task.open", text_of(refused))
 
     def test_the_prompt_names_the_task(self) -> None:
-        [message] = self.host().call("prompts/get", name="validate_completion", arguments={"task": "t1", "evidence": "e1"})["messages"]
+        [message] = self.host(toolsets=("tasks",)).call("prompts/get", name="validate_completion", arguments={"task": "t1", "evidence": "e1"})["messages"]
         self.assertIn("Check whether this task is done: t1", message["content"]["text"])
         self.assertIn("Evidence: e1", message["content"]["text"])
 

@@ -20,8 +20,8 @@ PROGRAMS = ROOT / "tests" / "mcp"
 CLIENT_S_MAX = 240
 OLD, NEW = "2025-11-25", "2026-07-28"
 TEXT = "The lighthouse at Skerryvore was lit in 1844. Its lamp burned sperm oil behind eight lenses."
-DEFAULT_TOOLS = {"retrieve_evidence", "render_with_pointers", "resolve_pointer", "build_context", "remember", "run_start", "run_end", "record_event",
-                 "record_claim", "rehydrate", "feedback", "status"}
+DEFAULT_TOOLS = {"remember", "recall", "forget", "memories", "history", "retrieve_evidence", "render_with_pointers", "resolve_pointer", "run_start",
+                 "run_end", "record_event", "record_claim", "rehydrate", "feedback", "status"}
 
 
 def free_port() -> int:
@@ -183,6 +183,25 @@ class Steps(ClientCase):
 
     def test_the_python_library_in_the_older_revision(self) -> None:
         self.take("python_client.py", "python", "legacy", self.stdio(), OLD)
+
+
+class Memory(ClientCase):
+    """An agent with the official Python library remembers, corrects, recalls, lists and forgets with plain strings."""
+
+    def test_plain_strings(self) -> None:
+        report = self.python("python_memory.py", self.stdio())
+        said: dict[str, str] = report["said"]
+        self.assertIn("Stored: ev://memory/home#p0", said["remembered"])
+        self.assertIn("It replaces ev://memory/home#p0", said["corrected"])
+        self.assertIn("The same is known already as ev://memory/home#p0", said["repeated"])
+        self.assertRegex(said["recalled"], r'"subject":"home","date":"\d{4}-\d\d-\d\d","source":"run://chat-2","replaces":"the text of [^"]*","text":"Kim lives in Porto\."')
+        self.assertNotIn("Lisbon", said["recalled"])
+        self.assertIn("home: Kim lives in Porto.", said["listed"])
+        self.assertIn("Kim lives in Lisbon.", said["told"])
+        self.assertIn("Forgotten: memory/home", said["forgotten"])
+        self.assertNotIn("Porto", said["after"])
+        self.assertIn("Erased: memory/food", said["erased"])
+        self.assertEqual(said["nothing"], "Nothing is recalled: nothing stored is about it.")
 
 
 class Inspector(ClientCase):

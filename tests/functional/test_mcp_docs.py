@@ -117,8 +117,8 @@ class DocumentCase(unittest.TestCase):
         self.addCleanup(host.destroy)
         return host
 
-    def asked(self, method: str, **params: Any) -> dict[str, Any]:
-        host = self.host(["muniment", "mcp", "--no-run"])
+    def asked(self, method: str, *options: str, **params: Any) -> dict[str, Any]:
+        host = self.host(["muniment", "mcp", "--no-run", *options])
         host.initialize()
         result: dict[str, Any] = host.ask(method, 1, **params)["result"]
         host.end()
@@ -182,7 +182,7 @@ class Configurations(DocumentCase):
         self.addCleanup(subprocess.run, [BUILD / "muniment", "--data", data, "down"], stdin=subprocess.DEVNULL, capture_output=True)
         self.addCleanup(host.destroy)
         self.assertEqual(host.initialize()["result"]["serverInfo"]["name"], "muniment")
-        self.assertEqual(len(host.ask("tools/list", 1)["result"]["tools"]), 12)
+        self.assertEqual(len(host.ask("tools/list", 1)["result"]["tools"]), 15)
         self.assertEqual(host.end(), 0)
 
 
@@ -212,7 +212,7 @@ class Tables(DocumentCase):
             self.assertEqual(offered[:len(default)], default)
             sets.update({tool["name"]: name for tool in offered[len(default):]})
             tools += offered[len(default):]
-        self.assertEqual(len(default), 12)
+        self.assertEqual(len(default), 15)
         self.check("| tool | toolset | description |",
                    [[f"`{tool['name']}`", f"`{sets[tool['name']]}`" if tool["name"] in sets else "", tool["description"]] for tool in tools])
 
@@ -228,7 +228,7 @@ class Tables(DocumentCase):
 
     def test_prompts(self) -> None:
         rows = [[f"`{one['name']}`", ", ".join(f"`{argument['name']}`" for argument in one["arguments"]), one["description"]]
-                for one in self.asked("prompts/list")["prompts"]]
+                for one in self.asked("prompts/list", "--toolset", "tasks")["prompts"]]
         self.check("| prompt | arguments | description |", rows)
 
 

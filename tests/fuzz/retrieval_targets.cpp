@@ -1,10 +1,13 @@
 // Targets of retrieval: models from artifacts, answers of servers, arbitrary text, messages of child processes.
+#include <algorithm>
 #include <cmath>
 
 #include "base/crypto/sha256.hpp"
 #include "base/limits.hpp"
+#include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "fuzz/target.hpp"
+#include "retrieval/answer/statement.hpp"
 #include "retrieval/child/embed_messages.hpp"
 #include "retrieval/child/frame.hpp"
 #include "retrieval/child/messages.hpp"
@@ -181,6 +184,26 @@ void try_markup(const std::string& text) {
   for (const auto& group : filter.all_of) require(!group.empty(), "a filter that nothing passes");
 }
 
+// Reads each line as a fact. They are reordered and none is lost; a fact that may replace another precedes it.
+void try_statements(const std::string& text) {
+  std::vector<retrieval::DatedStatement> facts;
+  std::vector<std::string> times;
+  std::string_view rest = text;
+  const retrieval::Statement question = retrieval::statement_of(text.substr(0, text.find('\n')), "en");
+  while (const auto line = take_line(rest)) times.push_back(std::to_string(10 + facts.size())), facts.emplace_back();
+  facts.resize(std::min<std::size_t>(facts.size(), 20));
+  rest = text;
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    facts[i] = {retrieval::statement_of(*take_line(rest), "none"), question.words, "memory", times[i]};
+  std::vector<bool> placed(facts.size());
+  for (const retrieval::PlacedStatement& one : retrieval::newer_first(facts, question.names)) {
+    require(!placed.at(one.index), "a fact is placed twice");
+    require(!one.newer || placed.at(*one.newer), "a newer fact follows the older one");
+    placed[one.index] = true;
+  }
+  require(std::ranges::count(placed, false) == 0, "a fact is lost");
+}
+
 }  // namespace
 
 std::vector<Target> retrieval_targets() {
@@ -201,6 +224,9 @@ std::vector<Target> retrieval_targets() {
       {"markup",
        try_markup,
        {"in:notes port type:markdown tag:\"two words\" run:r1 \"exact words\" before:2026-01-02 after:2026-01-01T10:00:00Z asof:2026-01-10 std::vector"}},
+      {"statements",
+       try_statements,
+       {"Which Postgres does production use\nProduction uses Postgres 13.\nProduction was moved to Postgres 16.\n"}},
       {"words",
        try_words,
        {"readConfigFile in src/base/files/file.hpp, Crème 東京都 ab a\xff", "ﬁ Ａ e\xcc\x81 x::y_z"}},

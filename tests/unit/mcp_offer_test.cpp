@@ -31,8 +31,8 @@ TEST(McpPrompts, TheyAreListedWithTheirArguments) {
       names.push_back(prompt["name"].string_or(""));
       EXPECT_GT(prompt["arguments"].size(), 0U);
     }
-    EXPECT_EQ(names, (std::vector<std::string>{"answer_with_citations", "audit_run", "incident_report",
-                                               "validate_completion"}));
+    EXPECT_EQ(names, (std::vector<std::string>{"answer_with_citations", "audit_run", "incident_report"}))
+        << "validate_completion names tools of the toolset tasks";
   });
 }
 

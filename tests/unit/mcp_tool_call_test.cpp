@@ -98,6 +98,60 @@ TEST(McpToolCall, RememberKeepsAnIdOfItsOwn) {
   EXPECT_EQ(host.native.params("corpus.ingest")["documents"].source(), R"([{"text":"t","id":"mine"}])");
 }
 
+TEST(McpToolCall, RememberTakesPlainTexts) {
+  Host host;
+  host.open();
+  host.call_tool("remember", R"({"subject":"home","text":"t","source":"run://chat-1","id":"ignored"})");
+  const Json params = host.native.params("corpus.ingest");
+  EXPECT_EQ(params["documents"].source(), R"([{"id":"home","text":"t","source":"run://chat-1"}])");
+  EXPECT_EQ(params["known"].as_bool(), true);
+  host.call_tool("remember", R"({"subject":"plan","text":"t","source":"ev://memory/a#p0?v=1"})");
+  EXPECT_EQ(host.native.params("corpus.ingest")["documents"].source(),
+            R"([{"id":"plan","derived_from":["ev://memory/a#p0?v=1"],"text":"t"}])")
+      << "a pointer is what the text was derived from";
+}
+
+TEST(McpToolCall, WhatASessionUnderReviewRemembersReplacesNothing) {
+  Host host;
+  host.tell("muniment/session", R"({"review":true})");
+  host.open();
+  host.call_tool("remember", R"({"subject":"home","text":"t","trust":"trusted"})");
+  const Json params = host.native.params("corpus.ingest");
+  EXPECT_EQ(params["corpus"].string_or(""), "memory.review");
+  EXPECT_EQ(params["documents"].source(), R"([{"id":"home","trust":"quarantined","text":"t"}])");
+}
+
+TEST(McpToolCall, ForgetMemoriesAndHistoryNameTheSubject) {
+  Host host;
+  host.open();
+  host.call_tool("forget", R"({"subject":"home","erase":"true"})");
+  const Json forgotten = host.native.params("document.retract");
+  EXPECT_EQ(forgotten["corpus"].string_or(""), "memory");
+  EXPECT_EQ(forgotten["document"].string_or(""), "home");
+  EXPECT_EQ(forgotten["erase"].as_bool(), true);
+  EXPECT_FALSE(forgotten["reason"].string_or("").empty());
+  host.call_tool("memories", R"({"corpus":"notes"})");
+  EXPECT_EQ(host.native.params("document.list")["corpus"].string_or(""), "notes");
+  EXPECT_EQ(host.native.params("document.list")["summaries"].as_bool(), true);
+  host.call_tool("history", R"({"subject":"home"})");
+  EXPECT_EQ(host.native.params("document.history")["document"].string_or(""), "home");
+}
+
+TEST(McpToolCall, RecallTakesAQuestion) {
+  for (const char* tool : {"recall", "build_context"}) {
+    Host host;
+    host.open();
+    host.call_tool(tool, R"({"question":"where?","budget_tokens":"500"})");
+    const Json params = host.native.params("context.build");
+    EXPECT_EQ(params["query"].string_or(""), "where?");
+    EXPECT_EQ(params["budget_tokens"].as_int(), 500);
+    host.native.answer("context.build", R"({"text":"","reason":"no_match"})");
+    EXPECT_EQ(text_of(host.answer(host.last_id())), "Nothing is recalled: nothing stored is about it.");
+    host.call_tool(tool, "{}");
+    EXPECT_NE(text_of(host.answer(host.last_id())).find("question is required"), std::string::npos);
+  }
+}
+
 TEST(McpToolCall, RememberWithoutADocumentIsAnErrorOfTheTool) {
   Host host;
   host.open();
@@ -123,6 +177,30 @@ TEST(McpToolCall, ATextPartMayBeSpelledInThreeWays) {
     const Json params = host.native.params("event.append");
     EXPECT_EQ((*params["events"].begin())["body"]["content"].source(), stored) << content;
   }
+}
+
+TEST(McpToolCall, AMessageOrAThoughtMayBeItsTextAlone) {
+  const std::string stored = R"([{"type":"text","content":"so"}])";
+  for (const char* event :
+       {R"("type":"thought.recorded","body":"so")", R"("type":"thought.recorded","content":"so")",
+        R"("type":"thought.recorded","body":{"thought":"so"})", R"("type":"message.added","body":"so")",
+        R"("type":"message.added","body":{"text":"so"})", R"("type":"message.added","text":"so")"}) {
+    Host host;
+    host.open();
+    host.call_tool("record_event", fmt::format(R"({{"run_id":"r",{}}})", event));
+    const Json params = host.native.params("event.append");
+    EXPECT_EQ(params["body"]["content"].source(), stored) << event;
+    EXPECT_FALSE(params["content"].present() || params["text"].present()) << event;
+    const bool message = params["type"].string_or("") == "message.added";
+    EXPECT_EQ(params["body"]["message_id"].present(), message) << event;
+    EXPECT_EQ(params["body"]["role"].string_or(""), message ? "assistant" : "") << event;
+  }
+  Host host;
+  host.open();
+  host.call_tool("record_event",
+                 R"({"run_id":"r","type":"message.added","body":{"message_id":"m1","role":"user","content":"so"}})");
+  EXPECT_EQ(host.native.params("event.append")["body"].source(),
+            R"({"message_id":"m1","role":"user","content":)" + stored + "}");
 }
 
 TEST(McpToolCall, OtherPartsAndBodiesOfOwnTypesStayAsTheyAre) {

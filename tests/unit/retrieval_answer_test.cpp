@@ -11,6 +11,7 @@
 #include "retrieval/answer/extractive.hpp"
 #include "retrieval/answer/model_drafter.hpp"
 #include "retrieval/answer/question_words.hpp"
+#include "retrieval/answer/statement.hpp"
 #include "retrieval/answer/support.hpp"
 #include "retrieval/text/document_text.hpp"
 
@@ -194,6 +195,63 @@ TEST(Confidence, RisesWithItsEvidence) {
     const double now = answer_confidence({.1 * i, .3, 2.5, 1.6});
     EXPECT_GT(now, last);
     last = now;
+  }
+}
+
+TEST(Statement, TextsThatSayTheSameAreEqual) {
+  const auto key = [](std::string_view text) { return statement_of(text, "en").key; };
+  EXPECT_EQ(key("Kim lives in Porto."), key("kim is living in Porto"));
+  EXPECT_NE(key("Kim lives in Porto."), key("Kim lives in Faro."));
+  EXPECT_NE(key("Production uses Postgres 13."), key("Production uses Postgres 16."));
+  EXPECT_NE(key("The deploy runs on Tuesdays."), key("The deploy runs not on Tuesdays."));
+  EXPECT_NE(key("The deploy runs."), key("The deploy doesn't run."));
+  EXPECT_NE(key("Alice manages Bob."), key("Bob manages Alice."));
+  EXPECT_EQ(statement_of("Kim lives in Porto.", "none").key, key("Kim lives in Porto.")) << "as English";
+  EXPECT_TRUE(key("").empty());
+}
+
+// Statements of one corpus, a day apart in their order.
+std::vector<PlacedStatement> placed(std::string_view question, const std::vector<std::string>& texts,
+                                    std::vector<std::string> times = {}) {
+  std::vector<DatedStatement> statements;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (times.size() == i) times.push_back("2026-01-0" + std::to_string(i + 1) + "T00:00:00Z");
+    statements.push_back({statement_of(texts[i], "en"), statement_of(question, "en").words, "memory", {}});
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) statements[i].time = times[i];
+  return newer_first(statements, statement_of(question, "en").names);
+}
+
+TEST(Statement, ANewerOnePrecedesTheOlderOneThatItMayReplace) {
+  const auto found =
+      placed("Which Postgres version does production use?",
+             {"Production uses Postgres 13.", "Kim likes tea.", "Production was moved to Postgres 16 in June."});
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].index, 2u);
+  EXPECT_EQ(found[1].index, 0u);
+  EXPECT_EQ(found[1].newer, std::optional<std::size_t>(2));
+  EXPECT_EQ(found[2].index, 1u);
+  EXPECT_FALSE(found[0].newer || found[2].newer);
+}
+
+TEST(Statement, AStatementAboutSomethingElseStaysWhereItIs) {
+  struct Case {
+    std::string question;
+    std::vector<std::string> texts;
+    std::vector<std::string> times{};
+  };
+  for (const Case& one : std::vector<Case>{
+           {"where does Kim live", {"Kim lives in Porto.", "Ann works in Lisbon."}},  // shares no word of the question
+           {"where does Kim live", {"Kim eats vegetarian food only.", "Kim lives in Porto."}},  // shares one
+           {"When are Ann's piano lessons",
+            {"Ann has piano lessons.", "The piano lessons of Bob moved."}},  // another name
+           {"when are ann's piano lessons", {"The piano lessons of Ann are long.", "Bob has piano lessons."}},
+           {"where does Kim live",
+            {"Kim lives in Porto.", "Kim lives in Faro."},
+            {"2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"}}}) {  // of the same time
+    const auto found = placed(one.question, one.texts, one.times);
+    EXPECT_EQ(found[0].index, 0u) << one.texts[0];
+    EXPECT_FALSE(found[0].newer) << one.texts[0];
   }
 }
 

@@ -74,6 +74,33 @@ TEST(Pack, OmitsATitleThatIsTheDocumentsId) {
   EXPECT_EQ(lines[3], R"([3] {"title":"Hours","text":"At ten."})");
 }
 
+TEST(Pack, TheLineOfAFactHasItsSubjectItsDateAndItsRelations) {
+  Passage now = passage(1, "Production was moved to Postgres 16."), before = passage(2, "Production uses Postgres 13.");
+  for (Passage* fact : {&now, &before}) fact->whole = true, fact->title = fact->document;
+  now.time = "2026-06-02T10:00:00.000000Z", before.time = "2026-01-02T10:00:00.000000Z";
+  now.source = "run://chat-\"2", now.replaces = "2026-05-01T00:00:00.000000Z";
+  before.newer = now.pointer;
+  const auto lines = lines_of(make_pack({now, before}, plenty).text);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[1],
+            R"([1] {"subject":"d1","date":"2026-06-02","source":"run://chat-\"2","replaces":"the text of 2026-05-01",)"
+            R"("text":"Production was moved to Postgres 16."})");
+  EXPECT_EQ(lines[2],
+            R"([2] {"subject":"d2","date":"2026-01-02","older_than":1,"text":"Production uses Postgres 13."})");
+}
+
+TEST(Pack, FactsThatSayTheSameEnterOnce) {
+  Passage first = passage(1, "Kim lives in Porto."), same = passage(2, "kim is living in Porto"),
+          other = passage(3, "No.");
+  first.statement = same.statement = "kim live porto";
+  other.statement = "no";
+  const Pack pack = make_pack({first, same, other}, plenty);
+  EXPECT_EQ(candidates_of(pack), (std::vector<std::size_t>{0, 2}));
+  ASSERT_EQ(pack.left_out.size(), 1u);
+  EXPECT_EQ(pack.left_out[0].why, WhyLeftOut::same_text);
+  EXPECT_EQ(pack.left_out[0].instead, 1u);
+}
+
 TEST(NextPassage, AQuestionEndsWithAQuestionMark) {
   for (const std::string_view text : {"Ann: When?", "When? \n", R"({"role":"user","content":"When?"})", "**When?**",
                                       "\u4f55\u6642\uff1f", "\u0645\u062a\u0649\u061f"})

@@ -1,10 +1,12 @@
 // Tests of query plans: markup, lanes, the fusion of their lists, and the effect of reranking.
 #include <gtest/gtest.h>
+
 #include <rapidcheck.h>
 
 #include <algorithm>
 #include <limits>
 #include <random>
+#include <set>
 
 #include "base/limits.hpp"
 #include "retrieval/plan/blend.hpp"
@@ -244,11 +246,34 @@ TEST(Fusion, AFlatListOfLsaLosesMoreWeightThanOneOfAnotherLane) {
 }
 
 TEST(Fusion, AHitUpToTheNoiseOfItsLaneIsDropped) {
-  Hits hits = {{1, .5}, {2, .13}, {3, .05}};
+  Hits hits = {{1, .5}, {2, .16}, {3, .05}};
   const std::uint32_t words[] = {60, 60, 60};
   discount_short(default_profile(), "hash", hits, words);
   ASSERT_EQ(hits.size(), 1u);
   EXPECT_EQ(hits[0].chunk, 1u);
+}
+
+TEST(Fusion, ACandidateThatNoWordSupportsIsNearOnlyAboveItsFloor) {
+  const Hits none, words = {{1, 2.0}}, vectors = {{1, .3}, {2, .6}, {3, .525}, {4, .4}};
+  const RankedList lists[] = {{"lexical", .5, true, words}, {"encoder", .5, true, vectors}};
+  const RankedList without_words[] = {{"lexical", .5, true, none}, {"encoder", .5, true, vectors}};
+  const auto near = [&](std::span<const RankedList> of, const Profile& profile) {
+    std::set<ChunkId> found;
+    for (const Fused& one : fuse(profile, of)) {
+      if (is_near(profile, one, of)) found.insert(one.chunk);
+    }
+    return found;
+  };
+  EXPECT_EQ(near(lists, default_profile()), (std::set<ChunkId>{1, 2})) << "at the floor is not above it";
+  const Hits letters = {{7, .3}};
+  const RankedList with_letters[] = {
+      {"lexical", .4, true, none}, {"encoder", .4, true, vectors}, {"hash", .2, true, letters}};
+  const RankedList only_letters[] = {{"lexical", .8, true, none}, {"hash", .2, true, letters}};
+  EXPECT_EQ(near(with_letters, default_profile()), (std::set<ChunkId>{2}));
+  EXPECT_EQ(near(only_letters, default_profile()), (std::set<ChunkId>{7}));
+  EXPECT_EQ(near(without_words, default_profile()), (std::set<ChunkId>{2}));
+  EXPECT_EQ(near(std::span(lists).last(1), default_profile()), (std::set<ChunkId>{1, 2, 3, 4})) << "mode vector";
+  EXPECT_EQ(near(lists, **find_profile("kairos")), (std::set<ChunkId>{1, 2, 3, 4}));
 }
 
 TEST(Fusion, TiesGoToTheBetterRankThenToTheLowerId) {

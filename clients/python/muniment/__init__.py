@@ -17,12 +17,12 @@
         await run.message("user", "fix the tests")
 
 `client.py` implements the protocol, `place.py` finds and starts the daemon, `runs.py` and `steps.py` contain the helpers above,
-`asyncio_runs.py` the same for asyncio, `memory.py` remember and recall, `content.py` the conversion of Python values to JSON.
+`asyncio_runs.py` the same for asyncio, `memory.py` an agent's memory, `content.py` the conversion of Python values to JSON.
 """
 from .asyncio_runs import AsyncRun
 from .client import Client, Json, Subscription, connect
 from .errors import ConnectionLost, MunimentError, NoDaemon, StepTaken
-from .memory import recall, remember
+from .memory import forget, history, memories, recall, remember
 from .place import socket_path
 from .recording import current_run, run, tool
 from .runs import Call, Run
@@ -31,4 +31,4 @@ from .steps import Step
 __version__ = "0.1.0"
 
 __all__ = ["AsyncRun", "Call", "Client", "ConnectionLost", "Json", "MunimentError", "NoDaemon", "Run", "Step", "StepTaken", "Subscription",
-           "connect", "current_run", "recall", "remember", "run", "socket_path", "tool"]
+           "connect", "current_run", "forget", "history", "memories", "recall", "remember", "run", "socket_path", "tool"]

@@ -64,6 +64,15 @@ class AsyncRun:
     async def recall(self, question: str, **more: Any) -> Json:
         return await asyncio.to_thread(self.run.recall, question, **more)
 
+    async def forget(self, subject: str, **more: Any) -> Json:
+        return await asyncio.to_thread(self.run.forget, subject, **more)
+
+    async def memories(self, **more: Any) -> list[Json]:
+        return await asyncio.to_thread(self.run.memories, **more)
+
+    async def history(self, subject: str, **more: Any) -> list[Json]:
+        return await asyncio.to_thread(self.run.history, subject, **more)
+
     async def end(self, outcome: str = "unknown", **more: Any) -> Json:
         return await asyncio.to_thread(self.run.end, outcome, **more)
 

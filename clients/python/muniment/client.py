@@ -226,17 +226,19 @@ class Client:
     def remember(self, subject: str, text: str, *, source: Union[str, Sequence[str], None] = None, corpus: str = MEMORY, wait: bool = True,
                  **more: Any) -> Json:
         """Stores a text under its subject (a document id, "home") in a corpus; a later text with the same subject becomes its next
-        revision, and the same text again changes nothing. Returns {id, uri, revision, chunks, unchanged?}; `uri` is the pointer to cite.
+        revision, and the same text again changes nothing. Returns {id, uri, revision, chunks, trust, unchanged?, replaces?, known?}; `uri` is the
+        pointer to cite, `replaces` that of the text before, `known` those of other subjects with the same statement.
 
-        `source`: a name, URL or pointer by which the text can be revoked, or a list of pointers from which it was derived, whose sources
-        and trust it inherits. `wait`: return after it is indexed. `more`, as in corpus.ingest: title, tags, base, trust, timestamp.
+        `source`: a name or URL by which the text can be revoked, or a pointer (ev://…) or a list of pointers from which it was derived,
+        whose sources and trust it inherits. `wait`: return after it is indexed. `more`, as in corpus.ingest: expires_at, review_at, title,
+        tags, base, trust, timestamp.
         Raises MunimentError: conflict if `base` is not current, denied or not_found for a revoked source."""
         document: Json = {"id": subject, "text": text, **more}
-        if isinstance(source, str):
+        if isinstance(source, str) and not source.startswith("ev://"):
             document["source"] = source
         elif source is not None:
-            document["derived_from"] = list(source)
-        answer = self.again(lambda: self.call("corpus.ingest", corpus=corpus, documents=[document], wait=wait))
+            document["derived_from"] = [source] if isinstance(source, str) else list(source)
+        answer = self.again(lambda: self.call("corpus.ingest", corpus=corpus, documents=[document], wait=wait, known=True))
         for error in answer["errors"]:
             raise MunimentError(error["message"], error["code"], error)
         stored: Json = answer["documents"][0]
@@ -249,6 +251,31 @@ class Client:
         Raises MunimentError."""
         given: Json = {"query": question, "budget_tokens": budget, "corpus": corpus}
         return self.again(lambda: self.call("context.build", **{name: value for name, value in given.items() if value is not None}, **more))
+
+    def forget(self, subject: str, *, reason: str = "forgotten on request", erase: bool = False, corpus: str = MEMORY) -> Json:
+        """Removes a subject from recall; its history remains, and recall with `asof` finds it. `erase`: destroys its texts in all copies
+        instead, with the proofs of the log intact; only the daemon's own user may. Returns {corpus, document, seq, …}.
+        Raises MunimentError: not_found if it is not known, denied."""
+        more: Json = {"erase": True} if erase else {"_meta": {"idempotency_key": str(uuid.uuid4())}}
+        return self.again(lambda: self.call("document.retract", corpus=corpus, document=subject, reason=reason, **more))
+
+    def memories(self, *, corpus: str = MEMORY) -> list[Json]:
+        """Returns the current facts of a corpus by subject: {document, summary, timestamp, source, trust, uri, expires_at?, …}."""
+        return self._pages("document.list", "documents", "cursor", corpus=corpus)
+
+    def history(self, subject: str, *, corpus: str = MEMORY) -> list[Json]:
+        """Returns the texts of a subject, newest first: like `memories`, and with ended_by and valid_to unless it is current."""
+        return self._pages("document.history", "revisions", "before", corpus=corpus, document=subject)
+
+    def _pages(self, method: str, items: str, next_page: str, **params: Any) -> list[Json]:
+        found: list[Json] = []
+        more: Json = {}
+        while True:
+            answer = self.again(lambda: self.call(method, summaries=True, **params, **more))
+            found += answer[items]
+            if next_page not in answer:
+                return found
+            more = {next_page: answer[next_page]}
 
     def ask(self, question: str, *, k: Optional[int] = None, corpus: Optional[str] = None, **more: Any) -> Json:
         """Answers a question with sentences of the documents: `answer`, `provenance["local"]` (pointer, span and sentence of each

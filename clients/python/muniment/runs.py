@@ -89,6 +89,18 @@ class Run:
         """Like `Client.recall`, but recorded in this run and the current step."""
         return self.client.recall(question, budget=budget, corpus=corpus, run_id=self.run_id, **_in_step(more))
 
+    def forget(self, subject: str, **more: Any) -> Json:
+        """Like `Client.forget`."""
+        return self.client.forget(subject, **more)
+
+    def memories(self, **more: Any) -> list[Json]:
+        """Like `Client.memories`."""
+        return self.client.memories(**more)
+
+    def history(self, subject: str, **more: Any) -> list[Json]:
+        """Like `Client.history`."""
+        return self.client.history(subject, **more)
+
     def tool(self, name: str, arguments: Any = None, *, kind: str = "function", call_id: Optional[str] = None) -> Call:
         """Records a tool call before it is made. `kind`: function, mcp, extension, datastore or command."""
         call = Call(self, "tool.returned", call_id)

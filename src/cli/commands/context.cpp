@@ -1,4 +1,5 @@
-// Implements the command context, which prints a context pack that is ready to be pasted into a prompt.
+// Implements the commands context and recall, one command under two names, which print a context pack that is ready to
+// be pasted into a prompt.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -14,6 +15,7 @@ struct ContextOptions {
   std::string text;
   std::string corpus;
   std::optional<std::int64_t> budget;
+  std::optional<double> min_confidence;
   std::string run;
   std::string asof;
 };
@@ -22,6 +24,8 @@ void declare_context(CLI::App& command, ContextOptions& options) {
   command.add_option("TEXT", options.text, "Question with query markup: in: tag: \"words\"; - reads stdin")->required();
   command.add_option("--corpus", options.corpus, "Search only this corpus");
   command.add_option("--budget", options.budget, "Token budget (default 4,000)")->check(CLI::Range(0, 131'072));
+  command.add_option("--min-confidence", options.min_confidence, "Print nothing below this probability of an answer")
+      ->check(CLI::Range(0.0, 1.0));
   command.add_option("--run", options.run, "Run that receives the context and its manifest");
   add_asof_option(command, options.asof, "State as of this event or time");
 }
@@ -31,6 +35,7 @@ Result<std::string> params_of(Session& session, const ContextOptions& options, c
   params.begin_object().member("query", question);
   if (!options.corpus.empty()) params.member("corpus", options.corpus);
   if (options.budget) params.member("budget_tokens", *options.budget);
+  if (options.min_confidence) params.member("min_confidence", *options.min_confidence);
   if (!options.run.empty()) {
     ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
     params.member("run_id", run_id);
@@ -68,8 +73,10 @@ Status build_context(Session& session, const ContextOptions& options) {
 
 }  // namespace
 
-void add_context_command(CLI::App& app, Session& session) {
+void add_context_commands(CLI::App& app, Session& session) {
   add_command<ContextOptions>(session, app, "context", "Pack passages for a prompt, numbered for citation",
+                              declare_context, build_context);
+  add_command<ContextOptions>(session, app, "recall", "Recall the facts and passages that answer a question",
                               declare_context, build_context);
 }
 

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include <fmt/format.h>
+
 #include "base/text.hpp"
 
 namespace muniment::cli {
@@ -34,6 +36,10 @@ Result<std::string> empty_answer(const json::Value& result, const std::string& q
   if (reason == "all_quarantined")
     return "all matches are quarantined" + (result["count"] ? " (" + count + ")" : "") +
            "; --trust quarantined shows them";
+  if (reason == "low_confidence")
+    return "the passages found hold the answer with a probability of " +
+           fmt::format("{:.2f}", result["confidence"].as_double().value_or(0));
+  if (reason == "expired") return "all matches have expired (" + count + ")";
   if (reason == "index_behind") return "the index is behind by " + count + " events; retry";
   if (reason == "budget_too_small") return std::string("no passage fits into the budget. Increase --budget");
   return reason.empty() || reason == "no_match" ? "no match" : reason;

@@ -17,6 +17,9 @@ Result<Answer> audit_archive(Call& call);
 
 // redact.cpp
 Result<Answer> audit_redact(Call& call);
+// Erases all revisions of a document, for document.retract. Errors: denied; not_found if it has none that is left;
+// conflict if one shares its file with other documents.
+Result<Answer> erase_document(Call& call, const std::string& corpus, const std::string& document);
 
 // pointers.cpp
 Result<Answer> pointer_resolve(Call& call);

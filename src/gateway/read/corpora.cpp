@@ -68,7 +68,8 @@ std::string mime_type_of(retrieval::Format format) {
   return "application/octet-stream";
 }
 
-void write_document(json::Writer& out, const store::DocumentRow& row, const std::optional<Time>* carried) {
+void write_document(json::Writer& out, const store::DocumentRow& row, const std::optional<Time>* carried,
+                    const std::string* summary) {
   out.begin_object().member("corpus", row.corpus).member("document", row.document).member("revision", row.revision);
   out.member("uri", evidence::evidence_pointer(row.corpus, row.document, "p0", row.revision)).member("seq", row.seq);
   out.member("hash", to_hex(row.hash))
@@ -85,6 +86,10 @@ void write_document(json::Writer& out, const store::DocumentRow& row, const std:
   out.member("trust", row.trust)
       .member("timestamp", format_time(row.document_time))
       .member("recorded_at", format_time(row.recorded_at));
+  if (row.expires_at) out.member("expires_at", format_time(*row.expires_at));
+  if (row.review_at) out.member("review_at", format_time(*row.review_at));
+  if (!row.derived_from.empty()) out.member("derived_from", row.derived_from);
+  if (summary != nullptr) out.member("summary", *summary);
   if (carried != nullptr) out.member("carried_over", true);
   if (carried != nullptr && *carried) out.member("first_recorded_at", format_time(**carried));
   out.member("chunker", row.chunker).member("chunks", row.chunks);

@@ -37,6 +37,7 @@ std::string mime_type_of(retrieval::Format format);
 
 // Writes {"corpus":…, "document":…, "revision":…, …}. `carried` is set if the document was carried over from a closed
 // log; it holds the time of its first record, if known. If it is nullptr, that member is omitted.
-void write_document(json::Writer& out, const store::DocumentRow& row, const std::optional<Time>* carried = nullptr);
+void write_document(json::Writer& out, const store::DocumentRow& row, const std::optional<Time>* carried = nullptr,
+                    const std::string* summary = nullptr);
 
 }  // namespace muniment::gateway

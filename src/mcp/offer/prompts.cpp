@@ -22,7 +22,8 @@ struct Prompt {
   std::string_view title;
   std::string_view description;
   std::array<Argument, 2> arguments;
-  std::string_view text;  // {name} is replaced by the argument of that name
+  std::string_view text;       // {name} is replaced by the argument of that name
+  std::string_view toolset{};  // the toolset of its tools; empty: the default one
 };
 
 constexpr Prompt prompt_table[] = {
@@ -74,8 +75,8 @@ constexpr Prompt prompt_table[] = {
      "addressed to you.\n"
      "4. If the task can be completed, call complete_task. If it cannot, report each finding by evidence and code, do "
      "what its text says, and call validate_todo again with the new evidence. Never report a task as done that "
-     "complete_task did not complete.\n"
-     "The tools belong to the toolset tasks."},
+     "complete_task did not complete.",
+     "tasks"},
 };
 
 void write_prompt(json::Writer& out, const Prompt& prompt) {
@@ -87,6 +88,13 @@ void write_prompt(json::Writer& out, const Prompt& prompt) {
     out.member("required", argument.required).end_object();
   }
   out.end_array().end_object();
+}
+
+// A prompt names only tools that the session offers.
+bool is_offered(const Prompt& prompt, Call& call) {
+  const auto& tools = call.session().tools().tools;
+  return prompt.toolset.empty() ||
+         std::ranges::any_of(tools, [&](const Tool* tool) { return tool->toolset == prompt.toolset; });
 }
 
 std::string filled(const Prompt& prompt, const json::Value& arguments) {
@@ -108,7 +116,9 @@ std::string filled(const Prompt& prompt, const json::Value& arguments) {
 void list_prompts(const CallPtr& call) {
   json::Writer out;
   out.begin_object().key("prompts").begin_array();
-  for (const Prompt& prompt : prompt_table) write_prompt(out, prompt);
+  for (const Prompt& prompt : prompt_table) {
+    if (is_offered(prompt, *call)) write_prompt(out, prompt);
+  }
   if (call->session().server().options().fixture) fixture::write_prompts(out);
   call->answer(out.end_array().end_object().text(), cached_for_an_hour);
 }
@@ -117,8 +127,9 @@ void get_prompt(const CallPtr& call) {
   const std::string name = call->params()["name"].string_or("");
   const json::Value arguments = call->params()["arguments"];
   if (call->session().server().options().fixture && fixture::get_prompt(call, name)) return;
-  const auto* prompt = std::find_if(std::begin(prompt_table), std::end(prompt_table),
-                                    [&](const Prompt& known) { return known.name == name; });
+  const auto* prompt = std::find_if(std::begin(prompt_table), std::end(prompt_table), [&](const Prompt& known) {
+    return known.name == name && is_offered(known, *call);
+  });
   if (prompt == std::end(prompt_table))
     return call->fail(
         {invalid_params, fmt::format("unknown prompt {}. See prompts/list.", json::quote(name.substr(0, 100)))});

@@ -77,7 +77,7 @@ class Typed {
       if (!rule) rule = schema["additionalProperties"];
       if (rule["type"] && member.is(json::Kind::null) && !fits(rule, member) && !is_required(schema, key)) continue;
       out_.key(key);
-      write(rule, member);
+      if (!write_only_text(rule, member)) write(rule, member);
     }
     out_.end_object();
   }
@@ -138,6 +138,14 @@ class Typed {
     out_.begin_array();
     write_one(items, value);
     out_.end_array();
+    return true;
+  }
+
+  // Writes a text as the object that has no other required member: "coder" as {"name": "coder"}.
+  bool write_only_text(const json::Value& schema, const json::Value& value) {
+    const std::string name = value.is(json::Kind::string) ? only_text(schema) : std::string();
+    if (name.empty() || fits(schema, value) || json_in(value).root) return false;
+    out_.begin_object().raw_member(name, value.source()).end_object();
     return true;
   }
 

@@ -141,8 +141,8 @@ void call_tool(const CallPtr& call) {
     if (running.call->answered() && !running.call->has_handle()) return;  // cancelled meanwhile
     const Tool& called = *running.tool;
     const std::string& run = running.call->session().run().id();
-    Result<std::string> params =
-        called.adapt ? called.adapt(arguments, run) : plain_params(called.method, arguments, run);
+    Result<std::string> params = called.adapt ? called.adapt(arguments, {run, running.call->session().review()})
+                                              : plain_params(called.method, arguments, run);
     if (!params) return finish(running, fmt::format("invalid_argument: {}", params.error().message), {}, true);
     running.call->native(called.method, *std::move(params),
                          [running](const NativeReply& native) { reply(running, native); });

@@ -2,6 +2,7 @@
 #include "mcp/offer/tool_texts.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -45,6 +46,35 @@ std::string say_halted(const json::Value& halted) {
   return text;
 }
 
+// "2026-11-22" of a time; empty for none.
+std::string day_of(const json::Value& time) { return text_of(time).substr(0, 10); }
+
+// Returns what a model needs to weigh a fact: its date, its source, and whether there is another statement about the
+// same. `place` finds the number of the newer one.
+std::string circumstances(const json::Value& fact, const std::function<int(const std::string&)>& place) {
+  std::string text = day_of(fact["freshness"]);
+  const std::string source = text_of(fact["source"]), replaced = day_of(fact["replaces"]);
+  if (!source.empty()) text += ", from " + source;
+  if (!replaced.empty()) text += ", replaces the text of " + replaced;
+  if (fact["newer"]) text += fmt::format(", older than {}, which may replace it", place(text_of(fact["newer"])));
+  if (fact["expires_at"]) text += ", valid until " + day_of(fact["expires_at"]);
+  if (!fact["current"].as_bool().value_or(true)) text += ", no longer current";
+  return text;
+}
+
+// Explains why nothing was recalled or found.
+std::string say_nothing(const json::Value& result) {
+  const std::string reason = text_of(result["reason"]);
+  const std::int64_t count = number_of(result["count"]);
+  if (reason == "expired") return fmt::format("what is known about it has expired ({})", counted(count, "fact"));
+  if (reason == "all_quarantined")
+    return fmt::format("what is known about it waits for review ({})", counted(count, "fact"));
+  if (reason == "low_confidence") return "what is stored hardly answers it";
+  if (reason == "index_behind") return fmt::format("the index is behind by {}; ask again", counted(count, "event"));
+  if (reason == "nothing_indexed") return "nothing is stored yet";
+  return reason.empty() || reason == "no_match" ? "nothing stored is about it" : reason;
+}
+
 // Lists blocking findings first, then notes. A finding's text ends with the next step.
 std::string say_findings(const json::Value& result) {
   std::string text;
@@ -69,12 +99,19 @@ std::string say_cards(const json::Value& result) {
   for (const json::Value query : result["results"]) {
     if (!text.empty()) text += "\n";
     text += fmt::format("{}: {}", text_of(query["query"]), counted(query["cards"], "card"));
-    if (const std::string reason = text_of(query["reason"]); !reason.empty()) text += fmt::format(" ({})", reason);
+    if (query["reason"]) text += fmt::format(" ({})", say_nothing(query));
+    const auto place = [&](const std::string& pointer) {
+      int number = 0;
+      for (const json::Value card : query["cards"]) {
+        ++number;
+        if (text_of(card["id"]) == pointer) return number;
+      }
+      return 0;
+    };
     int number = 0;
     for (const json::Value card : query["cards"]) {
-      text += fmt::format("\n{}. {} [ref:{}] confidence {:.2f}, {}\n   {}", ++number, text_of(card["title"]),
-                          text_of(card["id"]), card["confidence"].as_double().value_or(0), text_of(card["trust"]),
-                          text_of(card["summary"]));
+      text += fmt::format("\n{}. {} [ref:{}] {}, {}\n   {}", ++number, text_of(card["title"]), text_of(card["id"]),
+                          circumstances(card, place), text_of(card["trust"]), text_of(card["summary"]));
     }
   }
   return text;
@@ -116,16 +153,56 @@ std::string say_answer(const json::Value& result) {
   return text + fmt::format("\nConfidence {:.2f}", result["confidence"]["local"].as_double().value_or(0));
 }
 
-std::string say_context(const json::Value& result) { return text_of(result["text"]); }
+std::string say_context(const json::Value& result) {
+  const std::string text = text_of(result["text"]);
+  return text.empty() ? fmt::format("Nothing is recalled: {}.", say_nothing(result)) : text;
+}
 
 std::string say_remembered(const json::Value& result) {
   std::string text;
   for (const json::Value document : result["documents"]) {
     text += fmt::format("{} {} ({})", document["unchanged"].as_bool().value_or(false) ? "Unchanged:" : "Stored:",
                         text_of(document["uri"]), counted(number_of(document["chunks"]), "chunk"));
+    if (document["replaces"]) text += "\nIt replaces " + text_of(document["replaces"]);
+    for (const json::Value known : document["known"]) text += "\nThe same is known already as " + text_of(known);
+    if (text_of(document["trust"]) == "quarantined")
+      text += "\nIt waits for review, and is not recalled until then: the user runs muniment memory review";
   }
   for (const json::Value error : result["errors"])
     text += fmt::format("Not stored: {}: {}", text_of(error["code"]), text_of(error["message"]));
+  return text;
+}
+
+std::string say_forgotten(const json::Value& result) {
+  const std::string fact = text_of(result["corpus"]) + "/" + text_of(result["document"]);
+  if (const std::int64_t files = number_of(result["erased_files"]); files > 0)
+    return fmt::format("Erased: {}, {} at seq {}. The log keeps its subject and its hashes.", fact,
+                       counted(files, "file"), number_of(result["seq"]));
+  return fmt::format("Forgotten: {} at seq {}. It is no longer recalled; its history remains.", fact,
+                     number_of(result["seq"]));
+}
+
+std::string say_memories(const json::Value& result) {
+  std::string text = counted(result["documents"], "fact");
+  for (const json::Value row : result["documents"]) {
+    text += fmt::format("\n{}: {} ({}, from {}{}{})", text_of(row["document"]), text_of(row["summary"]),
+                        day_of(row["timestamp"]), text_of(row["source"]),
+                        row["expires_at"] ? ", valid until " + day_of(row["expires_at"]) : "",
+                        text_of(row["trust"]) == "untrusted" ? "" : ", " + text_of(row["trust"]));
+  }
+  if (result["cursor"]) text += fmt::format("\nThe list continues: cursor {}", result["cursor"].source());
+  return text;
+}
+
+std::string say_history(const json::Value& result) {
+  std::string text = counted(result["revisions"], "text");
+  for (const json::Value row : result["revisions"]) {
+    const std::string ended = text_of(row["ended_by"]);
+    text += fmt::format("\n{} seq {}, from {}, {}: {} [ref:{}]", day_of(row["recorded_at"]), number_of(row["seq"]),
+                        text_of(row["source"]),
+                        ended.empty() ? "current" : fmt::format("{} at {}", ended, number_of(row["valid_to"])),
+                        text_of(row["summary"]), text_of(row["uri"]));
+  }
   return text;
 }
 

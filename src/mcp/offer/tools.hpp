@@ -21,8 +21,14 @@ struct Hints {
   bool idempotent = false;
 };
 
+// Data of the session that its calls get in addition to their arguments.
+struct Setting {
+  std::string_view run_id{};  // its run; empty: none
+  bool review = false;        // what it remembers waits for review
+};
+
 // Converts a tool's arguments to the parameters of its native method. Errors: invalid_argument.
-using Adapt = Result<std::string> (*)(const json::Value& arguments, std::string_view run_id);
+using Adapt = Result<std::string> (*)(const json::Value& arguments, const Setting& setting);
 // Returns a short text for the model from the method's result.
 using Say = std::string (*)(const json::Value& result);
 
@@ -36,7 +42,9 @@ struct Tool {
   Say say;
   Adapt adapt = nullptr;             // nullptr: the arguments are the parameters
   std::string (*input)() = nullptr;  // input schema if it differs from the method's
-  bool output = true;                // its results match the method's schema
+  // Arguments that tools/list names, separated by blanks. The others are accepted too, but models choose among few more
+  // surely, and read each of them in every conversation. Empty: all of them, and the schema of the results.
+  std::string_view shown{};
 };
 
 // The tools that a server offers, with the text of tools/list.
@@ -48,8 +56,10 @@ struct ToolList {
 };
 
 std::span<const Tool> tool_table();
-// Returns the schema of a tool's arguments.
+// Returns the schema of all arguments of a tool.
 json::Value input_schema(const Tool& tool);
+// Returns the part of it that tools/list shows: the arguments `shown`, without limits.
+std::string shown_schema(const Tool& tool);
 ToolList offered_tools(const ServerOptions& options);
 // Errors: invalid_argument for an unknown toolset; `whose` names the setting.
 Status check_toolsets(const std::vector<std::string>& names, std::string_view whose = "mcp_toolsets");

@@ -139,6 +139,8 @@ std::string revised_body(const PreparedDocument& document, const DocumentPlace& 
   if (!about.derived_from.empty()) out.member("derived_from", about.derived_from);
   if (!about.source_url.empty()) out.member("source_url", about.source_url);
   if (about.timestamp) out.member("timestamp", format_time(*about.timestamp));
+  if (about.expires_at) out.member("expires_at", format_time(*about.expires_at));
+  if (about.review_at) out.member("review_at", format_time(*about.review_at));
   out.member("trust", about.trust).member("chunker", chunker_identity());
   if (place.chunks_artifact_id) {
     out.member("chunks_artifact_id", place.chunks_artifact_id->text());

@@ -29,6 +29,8 @@ struct DocumentToIngest {
   std::vector<std::string> derived_from;  // pointers
   std::string source_url;
   std::optional<Time> timestamp;
+  std::optional<Time> expires_at;
+  std::optional<Time> review_at;
   std::string trust = "untrusted";
   std::string label;     // name of the revision, if the sender gives one
   std::string previous;  // name of the revision that was current

@@ -256,7 +256,8 @@ void Search::fuse_lists() {
   weigh_lanes(profile_, lists);
   for (std::size_t i = 0; i < lists.size(); ++i) answer_.lists[i].weight = lists[i].weight;
   const std::vector<Fused> fused = fuse(profile_, lists);
-  for (std::size_t i = 0; i < std::min(fused.size(), query_.k); ++i) {
+  for (std::size_t i = 0; i < fused.size() && answer_.candidates.size() < query_.k; ++i) {
+    if (!is_near(profile_, fused[i], lists)) continue;
     Candidate candidate{
         fused[i].chunk, fused[i].score, {}, fused[i].best_rank, confidence_of(profile_, fused[i].score, lists)};
     for (const auto& [lane, score] : fused[i].lanes) candidate.lanes.emplace_back(lane, score);

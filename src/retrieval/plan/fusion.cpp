@@ -143,6 +143,16 @@ std::vector<Fused> fuse(const Profile& profile, std::span<const RankedList> list
   return result;
 }
 
+bool is_near(const Profile& profile, const Fused& fused, std::span<const RankedList> lists) {
+  if (std::ranges::find(lists, "lexical", &RankedList::lane) == lists.end()) return true;
+  const bool read = std::ranges::find(lists, "encoder", &RankedList::lane) != lists.end();
+  return std::ranges::any_of(fused.lanes, [&](const auto& found) {
+    const auto floor = std::ranges::find(profile.floors, found.first, &LaneWeight::lane);
+    if (floor != profile.floors.end()) return found.second > floor->weight;
+    return profile.floors.empty() || !read || found.first != "hash";
+  });
+}
+
 double confidence_of(const Profile& profile, double score, std::span<const RankedList> lists) {
   double most = 1;
   if (profile.fusion == FusionKind::rrf) {

@@ -51,6 +51,11 @@ struct Fused {
 // weight / (rrf_k + rank) over the lists (Cormack, Clarke and Büttcher 2009), plus the bonuses.
 std::vector<Fused> fuse(const Profile& profile, std::span<const RankedList> lists);
 
+// Returns whether a candidate of a hybrid query has to do with it: the lexical lane found it, or a lane whose score is
+// above the profile's floor for it. The nearest texts of an encoder are hits whatever the query is; beside it, the hash
+// lane supports no candidate, since a few of many texts are near by the chance of their letters.
+bool is_near(const Profile& profile, const Fused& fused, std::span<const RankedList> lists);
+
 // Maps the fused score to 0…1 for a card: monotone, but not a probability. For rrf, it is the share of the maximum that
 // these lists allow.
 double confidence_of(const Profile& profile, double score, std::span<const RankedList> lists);

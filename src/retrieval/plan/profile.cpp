@@ -25,7 +25,8 @@ Profile muniment_1() {
   profile.short_chunk_words = {{"hash", 20}, {"lsa", 20}};
   profile.standing_hits = 20;
   profile.standing_powers = {{"lsa", 2}};
-  profile.noise = {{"hash", .13}};  // three standard deviations of the product of unrelated vectors, 1 / √512
+  profile.noise = {{"hash", .16}};       // above the products of unrelated short texts, whose deviation is 1 / √512
+  profile.floors = {{"encoder", .525}};  // above the products of unrelated texts (docs/retrieval.md)
   profile.blend = {{all_ranks, .5}};
   return profile;
 }

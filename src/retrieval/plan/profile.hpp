@@ -32,6 +32,8 @@ struct Profile {
   double typo_lane_weight = 0;  // weight of the hash lane when it joins because the lexical lane found too little
   std::vector<LaneWeight> short_chunk_words;  // by lane: fusion.hpp, discount_short
   std::vector<LaneWeight> noise;              // by lane: score up to which two texts are near by chance; fusion.hpp
+  // By lane: score that a candidate needs if the lexical lane does not support it; fusion.hpp, is_near
+  std::vector<LaneWeight> floors;
   // Number of hits of a list that may stand out (fusion.hpp, weigh_lanes); 0: the lanes' weights are fixed.
   std::size_t standing_hits = 0;
   std::vector<LaneWeight> standing_powers;  // by lane: power of how far its list stands out (1 for other lanes)

@@ -65,6 +65,9 @@ Card make_card(const store::ChunkInDocument& item, std::string text, const Candi
   card.score = candidate.score;
   card.confidence = std::clamp(candidate.confidence, 0.0, 1.0);
   card.scores = candidate.lanes;
+  card.whole = !item.document.of_run() && item.document.chunks == 1 && text.size() <= limits::summary_bytes_max;
+  if (!item.document.of_run() && !item.document.source.starts_with("uid:")) card.named_source = item.document.source;
+  if (item.document.expires_at) card.expires_at = format_time(*item.document.expires_at);
   card.text = std::move(text);
   card.language = item.document.language;
   return card;
@@ -114,6 +117,10 @@ void write_card(json::Writer& out, const Card& card, bool with_scores) {
     out.end_object();
   }
   out.member("freshness", card.freshness).member("current", card.current).member("revision", card.revision);
+  if (!card.named_source.empty()) out.member("source", card.named_source);
+  if (!card.replaces.empty()) out.member("replaces", card.replaces);
+  if (!card.newer.empty()) out.member("newer", card.newer);
+  if (!card.expires_at.empty()) out.member("expires_at", card.expires_at);
   out.key("span").begin_object().member("start", card.start).member("end", card.end).end_object();
   out.member("trust", card.trust);
   if (!card.origin.empty()) out.member("origin", card.origin).member("type", card.type);

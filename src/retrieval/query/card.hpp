@@ -43,6 +43,11 @@ struct Card {
   std::string text;                 // the passage, for packs; not part of an answer
   std::string language;             // ISO 639-1 or "none"
   bool after_question = false;      // it is in the answer because it follows a question
+  bool whole = false;               // a short document of one passage: a fact
+  std::string named_source;         // the name that the document's source was given; empty: none
+  std::string replaces;             // time of the revision that it replaced, for a fact; empty: none
+  std::string newer;                // pointer of a newer fact of the answer that may replace it; empty: none
+  std::string expires_at;           // time from which queries do not find it; empty: none
 };
 
 // Returns the pointer to a chunk. For an event with one passage, it is the event's pointer unless `exact`.

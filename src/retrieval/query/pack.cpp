@@ -79,9 +79,23 @@ bool has_title(const Passage& passage) {
          (passage.title.find('.') != std::string::npos || !passage.document.ends_with(passage.title));
 }
 
+std::string day_of(std::string_view time) { return std::string(time.substr(0, std::string_view("2026-01-31").size())); }
+
+// The subject, the date and the source of a fact, and its relation to others. `newer`: number of the passage that may
+// replace it; 0: none.
+std::string circumstances_of(const Passage& passage, std::size_t newer) {
+  std::string text =
+      fmt::format("\"subject\":{},\"date\":\"{}\",", quote_for_prompt(passage.document), day_of(passage.time));
+  if (!passage.source.empty()) text += fmt::format("\"source\":{},", quote_for_prompt(passage.source));
+  if (!passage.replaces.empty()) text += fmt::format("\"replaces\":\"the text of {}\",", day_of(passage.replaces));
+  if (newer > 0) text += fmt::format("\"older_than\":{},", newer);
+  return text;
+}
+
 // Omits what the preface or the title already states, because every byte takes room from other passages.
-std::string line_of(std::size_t number, const Passage& passage) {
+std::string line_of(std::size_t number, const Passage& passage, std::size_t newer) {
   std::string line = fmt::format("[{}] {{", number);
+  if (passage.whole) line += circumstances_of(passage, newer);
   if (has_title(passage)) line += fmt::format("\"title\":{},", quote_for_prompt(passage.title));
   if (passage.anchors.size() > 1 || (passage.anchors.size() == 1 && passage.anchors[0] != passage.title)) {
     line += "\"in\":[";
@@ -116,7 +130,7 @@ class Packer {
     const Passage& passage = candidates_[i];
     if (const std::size_t instead = overlapping(passage); instead > 0)
       return leave_out(i, WhyLeftOut::overlap, instead);
-    const Hash words = hash_of_words(passage.text);
+    const Hash words = passage.statement.empty() ? hash_of_words(passage.text) : sha256("=" + passage.statement);
     if (const auto same = texts_.find(words); same != texts_.end())
       return leave_out(i, WhyLeftOut::same_text, same->second);
     const std::size_t pointers = pointer_bytes_ + passage.pointer.size();
@@ -124,7 +138,7 @@ class Packer {
         pointers > limits::pack_pointer_bytes_max)
       return leave_out(i, WhyLeftOut::full);
     const std::size_t number = out_.passages.size() + 1;
-    const std::string line = line_of(number, passage);
+    const std::string line = line_of(number, passage, number_of(passage.newer));
     const std::string_view head = out_.passages.empty() ? preface : std::string_view();
     const std::size_t used = out_.used + cost(head) + cost(line);
     if (used > budget_.amount || out_.text.size() + head.size() + line.size() > limits::pack_bytes_max)
@@ -134,6 +148,13 @@ class Packer {
     out_.used = used;
     pointer_bytes_ = pointers;
     texts_.emplace(words, number);
+  }
+
+  // Returns the number of the passage with this pointer; 0: it is not in the pack.
+  std::size_t number_of(std::string_view pointer) const {
+    const auto found = std::ranges::find_if(
+        out_.passages, [&](const Packed& packed) { return candidates_[packed.candidate].pointer == pointer; });
+    return found == out_.passages.end() ? 0 : found->number;
   }
 
   // Returns the number of a passage in the pack that shares bytes with this one.

@@ -37,6 +37,13 @@ struct Passage {
   std::vector<std::size_t> queries;                   // queries that found it
   std::size_t rank = 0;                               // its best rank in them, from 1
   bool after_question = false;                        // it is a candidate because it follows a question
+  // For a fact, a short document of one passage: what a model needs to weigh it against others.
+  bool whole = false;
+  std::string statement;  // equal for facts that say the same (statement.hpp)
+  std::string source;     // the name of its source; empty: none
+  std::string time;       // RFC 3339
+  std::string replaces;   // time of the revision that it replaced; empty: none
+  std::string newer;      // pointer of a newer fact that may replace it; empty: none
 };
 
 // Merges the lists of several queries: all first ranks in the order of the queries, then all second ones. A passage
@@ -66,7 +73,7 @@ std::string quote_for_prompt(std::string_view text);
 
 enum class WhyLeftOut : std::uint8_t {
   over_budget,  // it exceeds the rest of the budget
-  same_text,    // a passage in the pack has the same text, apart from white space
+  same_text,    // a passage in the pack has the same text, apart from white space, or states the same fact
   overlap,      // the pack has part of its bytes
   full,         // the budget or the manifest has no room for more passages, or for longer pointers
 };

@@ -9,6 +9,10 @@
 
 namespace muniment::retrieval {
 
+bool has_expired(const store::DocumentRow& row, const QueryPlan& plan) {
+  return row.expires_at && !plan.as_of && *row.expires_at <= Clock().now();
+}
+
 bool Passages::belongs(const store::ChunkInDocument& item) const {
   const store::DocumentRow& row = item.document;
   if (row.removed_at || !std::ranges::binary_search(plan_.corpora, row.corpus)) return false;

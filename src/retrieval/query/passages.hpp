@@ -15,6 +15,9 @@
 
 namespace muniment::retrieval {
 
+// True if queries do not find the document any more because of its time limit. A query about an earlier state does.
+bool has_expired(const store::DocumentRow& row, const QueryPlan& plan);
+
 class Passages {
  public:
   Passages(const QueryPlan& plan, store::Reader& reader, store::ChunkRows& rows, store::ArtifactFiles& files)

@@ -200,7 +200,7 @@ Result<Ranker::Best> Ranker::best_passages() const {
   Best best;
   for (std::size_t i = 0; i < count; ++i) {
     const auto found = rows.find(chunks[i]);
-    if (found == rows.end()) continue;
+    if (found == rows.end() || has_expired(found->second->document, plan_)) continue;
     const store::ChunkInDocument& item = *found->second;
     ASSIGN_OR_RETURN(const auto text, passages.text_of(item));
     if (!text) continue;

@@ -2,6 +2,7 @@
 #include "retrieval/query/retriever.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "base/crypto/sha256.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "retrieval/answer/statement.hpp"
 #include "retrieval/plan/fusion.hpp"
 #include "retrieval/query/next_passage.hpp"
 #include "retrieval/query/passages.hpp"
@@ -84,6 +86,11 @@ struct Retriever::Work {
         }
         const store::ChunkInDocument& item = *found->second;
         mended += item.document.mended;
+        if (item.document.expires_at) answer.passing = true;  // the answer changes at that time
+        if (has_expired(item.document, plan)) {
+          ++answer.expired;
+          continue;
+        }
         const bool seen =
             plan.question.by_document && !documents.emplace(item.document.corpus, item.document.document).second;
         if (seen || place < plan.from) continue;
@@ -105,7 +112,52 @@ struct Retriever::Work {
     if (mended > 0)
       answer.degraded.push_back(fmt::format("{} hits have rows that differ from the log: the log's are used", mended));
     if (place < ranked.size()) answer.cursor = text_of({place, pages_watermark(), plan.hash, keep_ranking()});
+    return add_replaced();
+  }
+
+  // Adds the times of the revisions that the facts replaced.
+  Status add_replaced() {
+    std::vector<store::Citation> citations;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      const store::DocumentRow& row = shown[i]->document;
+      if (!answer.cards[i].whole || row.previous.empty()) continue;
+      citations.push_back({row.corpus, row.document, row.previous, -1});
+      places.push_back(i);
+    }
+    if (citations.empty()) return success();
+    ASSIGN_OR_RETURN(const auto replaced, retriever.documents_.chunk_rows().cited(reader, citations));
+    for (std::size_t i = 0; i < replaced.size(); ++i) {
+      if (replaced[i].document) answer.cards[places[i]].replaces = format_time(replaced[i].document->document_time);
+    }
     return success();
+  }
+
+  // Puts newer facts before those that they may replace, and marks these.
+  void put_newer_first() {
+    std::vector<DatedStatement> statements;
+    std::map<std::string, std::set<std::string>> asked;  // the question's words, by language
+    std::set<std::string> names;
+    for (const Card& card : answer.cards) {
+      DatedStatement& next = statements.emplace_back();
+      if (!card.whole || !card.current) continue;
+      const auto [words, is_new] = asked.try_emplace(card.language);
+      if (is_new) {
+        const Statement question = statement_of(plan.markup.text, card.language);
+        words->second = question.words;
+        names.insert(question.names.begin(), question.names.end());
+      }
+      next = {statement_of(card.text, card.language), words->second, card.corpus, card.freshness};
+    }
+    std::vector<Card> cards;
+    const std::vector<PlacedStatement> placed = newer_first(statements, std::move(names));
+    std::vector<std::string> ids;
+    for (const Card& card : answer.cards) ids.push_back(card.id);
+    for (const PlacedStatement& one : placed) {
+      cards.push_back(std::move(answer.cards[one.index]));
+      if (one.newer) cards.back().newer = ids[*one.newer];
+    }
+    answer.cards = std::move(cards);
   }
 
   // Puts the passage after a question behind it. That passage need not be a hit, but passes the query's filter. Phrases
@@ -292,8 +344,14 @@ struct Retriever::Work {
       RETURN_IF_ERROR(take_ranking());
       RETURN_IF_ERROR(fill_page());
       if (plan.question.after_questions) RETURN_IF_ERROR(add_after_questions());
+      put_newer_first();
     }
-    if (answer.cards.empty() && plan.from == 0) RETURN_IF_ERROR(explain_nothing());
+    if (answer.cards.empty() && answer.expired > 0) {
+      answer.reason = "expired";
+      answer.count = answer.expired;
+    } else if (answer.cards.empty() && plan.from == 0) {
+      RETURN_IF_ERROR(explain_nothing());
+    }
     if (plan.question.explain) write_explain();
     return success();
   }

@@ -30,9 +30,10 @@ struct Answer {
   std::vector<Card> cards;
   std::string cursor;  // position of the next page; empty: last page
   // Reason for no cards: no_match, nothing_indexed, unknown_corpus, unknown_run, filtered_out, index_behind,
-  // all_quarantined, unverified
+  // all_quarantined, expired, unverified
   std::string reason;
-  std::int64_t count = 0;               // number for filtered_out, index_behind, all_quarantined and unverified
+  std::int64_t count = 0;               // number for filtered_out, index_behind, all_quarantined, expired, unverified
+  std::int64_t expired = 0;             // documents that match and have expired
   std::vector<std::string> unverified;  // pointers of hits whose bytes differ from the log, also when read again
   std::vector<std::string> degraded;
   bool passing = false;              // temporary, without a change that its key shows: must not be cached

@@ -71,6 +71,11 @@ struct DocumentRow {
   std::optional<std::int64_t> removed_at;
   std::optional<std::string> owner;  // owner of the run, for an event
   std::optional<events::Origin> origin;
+  // Members of its event that the table does not hold: they are set in rows that are held against their events.
+  std::string previous{};  // name of the revision that it replaced; empty: none
+  std::vector<std::string> derived_from{};
+  std::optional<Time> expires_at{};  // queries do not find it from then on
+  std::optional<Time> review_at{};   // it is to be checked then
   // The reason for which the row is not what its event recorded: its text must not be used; empty: it is.
   std::string differs{};
   bool mended = false;  // the table held other values than its event, which are in this row

@@ -60,6 +60,10 @@ Revised revised_by(const events::Event& event, const json::Value& body, std::str
   const auto time = parse_time(body["timestamp"].string_or(""));
   row.document_time = time ? *time : event.recorded_at;
   row.chunker = body["chunker"].string_or("");
+  row.previous = body["previous"].string_or("");
+  row.derived_from = strings_of(body["derived_from"]);
+  row.expires_at = parse_time(body["expires_at"].string_or(""));
+  row.review_at = parse_time(body["review_at"].string_or(""));
   const auto list = json::parse(long_list);
   out.chunks = chunks_of(long_list.empty() || !list ? body["chunks"] : list->root(), event.seq);
   out.actor = event.actor;

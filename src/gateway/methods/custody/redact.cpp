@@ -1,9 +1,11 @@
 // audit.redact: lists every copy of an event, an artifact or a run, and erases them.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "audit/redaction.hpp"
+#include "base/limits.hpp"
 #include "base/process/failpoint.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/methods.hpp"
@@ -167,6 +169,53 @@ Result<Answer> audit_redact(Call& call) {
     out.member("unindexed", unindexed);
   }
   return Answer(Reply{std::move(out.end_object()).text(), {}});
+}
+
+namespace {
+
+// Returns the artifacts that hold the document's revisions, and nothing else. Errors: as for erase_document.
+Result<std::set<Uuid>> files_of_document(Call& call, const std::string& corpus, const std::string& document) {
+  std::set<Uuid> files;
+  std::optional<std::int64_t> before;
+  do {
+    ASSIGN_OR_RETURN(const auto rows, call.reader->document_history(corpus, document, before, limits::page_items_max));
+    before = rows.size() < limits::page_items_max ? std::nullopt : std::optional(rows.back().seq);
+    for (const store::DocumentRow& row : rows) {
+      if (row.ended_by == "erased") continue;
+      ASSIGN_OR_RETURN(const auto file, call.reader->artifact(row.artifact_id));
+      if (file && (file->run_id != log_run_id || file->size_bytes != row.size_bytes)) {
+        return Error(
+            Errc::conflict,
+            fmt::format("{}/{} shares the artifact {} with other documents or a run. Erase that: audit.redact.", corpus,
+                        document, row.artifact_id.text()));
+      }
+      files.insert(row.artifact_id);
+    }
+  } while (before);
+  if (!files.empty()) return files;
+  return Error(Errc::not_found, fmt::format("no text of {}/{} is left to erase.", corpus, document));
+}
+
+}  // namespace
+
+Result<Answer> erase_document(Call& call, const std::string& corpus, const std::string& document) {
+  RETURN_IF_ERROR(check_admin(call, "erase"));
+  ASSIGN_OR_RETURN(const std::set<Uuid> files, files_of_document(call, corpus, document));
+  audit::RedactionRequest request;
+  request.reason = call.params["reason"].string_or("");
+  request.by = call.caller.actor;
+  request.begin = [&call] { return call.begin_writing(); };
+  std::int64_t seq = -1;
+  for (const Uuid& file : files) {
+    request.target.artifact_id = file;
+    ASSIGN_OR_RETURN(const audit::Redacted done, call.services.redactor.redact(*call.reader, request, call.deadline));
+    seq = done.seq;
+  }
+  const bool unindexed = wait_until_searchable(call.services, call.services.tail.next_seq() - 1, call.deadline).ok();
+  json::Writer out;
+  out.begin_object().member("corpus", corpus).member("document", document).member("seq", seq);
+  out.member("erased_files", files.size()).member("unindexed", unindexed).end_object();
+  return Answer(Reply{std::move(out).text(), {}});
 }
 
 }  // namespace muniment::gateway::methods

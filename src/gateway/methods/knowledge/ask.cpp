@@ -2,7 +2,6 @@
 // (retrieval/answer/), and records both in one commit: the manifest has the passages and the signals of the confidence,
 // question.answered the answer with its citations. The reply is returned after the commit.
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,7 +18,6 @@
 #include "gateway/services.hpp"
 #include "retrieval/answer/confidence.hpp"
 #include "retrieval/answer/extractive.hpp"
-#include "retrieval/plan/markup.hpp"
 #include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
@@ -100,41 +98,20 @@ Result<Asking> asking_of(Call& call) {
   return asking;
 }
 
-// The question's text without markup: "in:notes" selects a corpus and is no word of it.
-std::string words_of_question(const std::string& question) {
-  const retrieval::Markup markup = retrieval::parse_markup(question);
-  std::string words = markup.text;
-  for (const std::string& phrase : markup.phrases) words += " " + phrase;
-  return words;
-}
-
 // Drafts with the configured model; without one, or if it fails, with sentences of the passages. The confidence depends
 // on the passages alone.
 Status draft(Call& call, Asking& asking) {
   PackBuilding& building = asking.building;
-  std::vector<retrieval::AnswerSource> sources;
-  for (const retrieval::Packed& packed : building.pack.passages) {
-    const retrieval::Passage& passage = building.candidates[packed.candidate];
-    sources.push_back({passage.text, passage.title,
-                       passage.anchors.empty() ? std::string_view() : std::string_view(passage.anchors.front()),
-                       passage.language, passage.score});
-  }
+  const std::vector<retrieval::AnswerSource> sources = sources_of(building, building.pack.passages.size());
   const std::string question = words_of_question(asking.question);
   const retrieval::DraftRequest request{
       question, sources, building.pack.text + "Question: " + retrieval::quote_for_prompt(asking.question) + "\n"};
   asking.prompt_hash = to_hex(sha256(request.prompt));
-  const retrieval::ExtractiveDrafter extractive;
-  asking.drafter = extractive.name();
-  ASSIGN_OR_RETURN(asking.draft, extractive.draft(request, call.deadline));
-
-  std::vector<retrieval::RankedScore> scores;
-  for (const retrieval::Passage& passage : building.candidates) {
-    if (!passage.after_question) scores.push_back({passage.score, passage.lanes});
-  }
-  asking.signals = retrieval::signals_of(scores);
-  asking.signals.coverage = asking.draft.coverage;
-  asking.signals.words = std::log1p(static_cast<double>(asking.draft.words));
-  asking.confidence = asking.draft.sentences.empty() ? 0 : retrieval::answer_confidence(asking.signals);
+  asking.drafter = retrieval::ExtractiveDrafter().name();
+  ASSIGN_OR_RETURN(JudgedPack judged, judge_passages(building, request, call.deadline));
+  asking.draft = std::move(judged.draft);
+  asking.signals = judged.signals;
+  asking.confidence = judged.confidence;
 
   const retrieval::ModelDrafter* const model = call.services.retrieval.answer_model();
   if (model == nullptr || sources.empty()) return success();

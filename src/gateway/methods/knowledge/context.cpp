@@ -18,6 +18,8 @@
 namespace muniment::gateway::methods {
 namespace {
 
+constexpr std::string_view low_confidence = "low_confidence";
+
 Result<retrieval::Budget> budget_of(const json::Value& params) {
   const auto tokens = params["budget_tokens"].as_int();
   const auto bytes = params["budget_bytes"].as_int();
@@ -53,6 +55,19 @@ Result<std::vector<retrieval::Question>> questions_of(Call& call) {
   return questions;
 }
 
+// Judges the pack as `ask` does, by as many passages. A pack below the requested confidence is emptied.
+Status judge_pack(Call& call, PackBuilding& building) {
+  if (building.questions.size() != 1 || building.pack.passages.empty()) return success();
+  const std::string words = words_of_question(building.questions.front().text);
+  const auto sources = sources_of(building, limits::ask_passages_default);
+  ASSIGN_OR_RETURN(const JudgedPack judged, judge_passages(building, {words, sources, {}}, call.deadline));
+  building.confidence = judged.confidence;
+  if (judged.confidence >= call.params["min_confidence"].as_double().value_or(0)) return success();
+  building.pack = {};
+  building.reason = low_confidence;
+  return success();
+}
+
 void write_passage(json::Writer& out, const retrieval::Passage& passage, std::size_t number) {
   out.begin_object()
       .member("n", number)
@@ -63,7 +78,10 @@ void write_passage(json::Writer& out, const retrieval::Passage& passage, std::si
   if (!passage.origin.empty()) out.member("origin", passage.origin);
   out.raw_member("text", retrieval::quote_for_prompt(passage.text)).key("span");
   out.begin_object().member("start", passage.start).member("end", passage.end).end_object();
-  out.member("revision", passage.revision).member("score", passage.score);
+  out.member("revision", passage.revision).member("score", passage.score).member("freshness", passage.time);
+  if (!passage.source.empty()) out.member("source", passage.source);
+  if (!passage.replaces.empty()) out.member("replaces", passage.replaces);
+  if (!passage.newer.empty()) out.member("newer", passage.newer);
   if (passage.source_url) out.member("sourceUrl", *passage.source_url);
   out.end_object();
 }
@@ -87,11 +105,13 @@ json::Writer reply_begun(const PackBuilding& building) {
   out.key("left_out").begin_array();
   for (const retrieval::LeftOut& item : building.pack.left_out) write_left_out(out, building, item);
   out.end_array();
-  if (building.candidates.empty() && !building.reason.empty())
+  if (building.confidence) out.member("confidence", *building.confidence);
+  if ((building.candidates.empty() && !building.reason.empty()) || building.reason == low_confidence)
     out.member("reason", building.reason);
   else if (building.pack.passages.empty() && !building.candidates.empty())
     out.member("reason", "budget_too_small");
   if (building.candidates.empty() && building.count > 0) out.member("count", building.count);
+  if (building.expired > 0) out.member("expired", building.expired);
   if (!building.degraded.empty()) out.member("degraded", building.degraded);
   out.member("profile", building.profile).member("watermark", building.watermark);
   if (building.as_of) out.member("asof", *building.as_of);
@@ -129,9 +149,11 @@ Result<Answer> context_build(Call& call) {
     if (!outcome.halts.empty()) return stop(outcome, run);
   }
   building.pack = retrieval::make_pack(building.candidates, building.budget);
+  RETURN_IF_ERROR(judge_pack(call, building));
 
   json::Writer manifest;
   manifest.begin_object().member("kind", "context_pack");
+  if (building.confidence) manifest.member("confidence", *building.confidence);
   write_selection(manifest, building);
   const store::ManifestRow row =
       make_manifest(make_uuid_v7(call.services.clock.now()), run->run_id, std::move(manifest.end_object()).text());

@@ -15,12 +15,15 @@
 #include "evidence/pointer.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/knowledge/artifact_rows.hpp"
+#include "gateway/methods/knowledge/questions.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/read/corpora.hpp"
 #include "gateway/read/index_wait.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
+#include "retrieval/answer/statement.hpp"
 #include "retrieval/corpus/ingest.hpp"
+#include "retrieval/plan/markup.hpp"
 #include "retrieval/service.hpp"
 #include "store/logs/revocations.hpp"
 
@@ -39,6 +42,9 @@ struct Item {
   std::optional<Error> error;
   bool unchanged = false;
   std::string revision;
+  std::string replaced;  // revision that it replaces; empty: none
+  std::string trust;
+  std::vector<std::string> known;  // pointers of other documents that state the same
   std::int64_t chunks = 0;
 };
 
@@ -138,6 +144,21 @@ Status inherit(Call& call, retrieval::DocumentToIngest& about) {
   return success();
 }
 
+// Returns a time limit: an RFC 3339 time, or a day, which it includes. Errors: invalid_argument if it is over.
+Result<std::optional<Time>> limit_of(const Call& call, const json::Value& document, std::string_view name) {
+  const auto text = document[name].as_string();
+  if (!text) return std::optional<Time>();
+  const auto date = retrieval::parse_date(*text);
+  if (!date)
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: \"{}\" is not a date of the years 1 to 9999. Write 2026-01-31 or an RFC 3339 time.",
+                             name, text->substr(0, 60)));
+  if (date->end <= call.services.clock.now())
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: {} is over. Give a later time, or omit it.", name, text->substr(0, 60)));
+  return std::optional(date->end);
+}
+
 Result<retrieval::DocumentToIngest> about_of(Call& call, const std::string& corpus, const json::Value& document) {
   retrieval::DocumentToIngest about;
   about.corpus = corpus;
@@ -155,6 +176,8 @@ Result<retrieval::DocumentToIngest> about_of(Call& call, const std::string& corp
   if (const auto time = document["timestamp"].as_string()) {
     about.timestamp = parse_time(*time);  // the schema guarantees the format
   }
+  ASSIGN_OR_RETURN(about.expires_at, limit_of(call, document, "expires_at"));
+  ASSIGN_OR_RETURN(about.review_at, limit_of(call, document, "review_at"));
   about.trust = document["trust"].string_or("untrusted");
   about.label = document["revision"].string_or("");
   RETURN_IF_ERROR(inherit(call, about));
@@ -166,7 +189,8 @@ bool is_same(const store::DocumentRow& row, const PreparedDocument& prepared) {
   const retrieval::DocumentToIngest& about = prepared.about;
   return row.hash == prepared.hash && row.revision == prepared.revision && row.title == about.title &&
          row.tags == about.tags && row.source == about.source && row.sources == about.sources &&
-         row.trust == about.trust && (about.language.empty() || row.language == about.language) &&
+         row.trust == about.trust && row.expires_at == about.expires_at && row.review_at == about.review_at &&
+         (about.language.empty() || row.language == about.language) &&
          row.source_url.value_or("") == about.source_url && (!about.timestamp || row.document_time == *about.timestamp);
 }
 
@@ -218,6 +242,8 @@ Status prepare(Call& call, const std::string& corpus, const json::Value& documen
   RETURN_IF_ERROR(check_event_size(*item.prepared));
   item.unchanged = current && is_same(*current, *item.prepared);
   item.revision = item.prepared->revision;
+  item.trust = item.prepared->about.trust;
+  if (!item.unchanged) item.replaced = item.prepared->about.previous;
   item.chunks = static_cast<std::int64_t>(item.prepared->text.chunks.size());
   return success();
 }
@@ -275,7 +301,11 @@ std::string reply_of(const std::string& corpus, const std::vector<Item>& items, 
         .member("id", item.id)
         .member("uri", evidence::evidence_pointer(corpus, item.id, "p0", item.revision));
     out.member("revision", item.revision).member("chunks", item.chunks);
+    out.member("trust", item.trust);
     if (item.unchanged) out.member("unchanged", true);
+    if (!item.replaced.empty())
+      out.member("replaces", evidence::evidence_pointer(corpus, item.id, "p0", item.replaced));
+    if (!item.known.empty()) out.member("known", item.known);
     out.end_object();
   }
   out.end_array().key("errors").begin_array();
@@ -382,6 +412,29 @@ Status refuse_revoked(Call& call, std::string_view owner, std::vector<Item>& ite
   return success();
 }
 
+// Finds other documents of the corpus that state the same as the request's only document, if the request asks for them
+// and the document is a fact.
+Status find_known(Call& call, const std::string& corpus, std::vector<Item>& items) {
+  if (!call.params["known"].as_bool().value_or(false) || items.size() != 1 || items.front().error) return success();
+  Item& item = items.front();
+  const std::string& text = item.prepared->text.as_is ? item.bytes : item.prepared->text.text;
+  if (item.chunks != 1 || text.size() > limits::summary_bytes_max) return success();
+  const std::string said = retrieval::statement_of(text, item.prepared->text.language).key;
+  retrieval::Question question;
+  for (const char c : text) question.text += c == ':' || c == '"' ? ' ' : c;  // its words, without markup
+  question.corpora = {corpus};
+  question.mode = retrieval::Mode::lexical;
+  ASSIGN_OR_RETURN(const retrieval::Scope scope, scope_of(call));
+  const retrieval::Retriever& retriever = call.services.retrieval.retriever();
+  ASSIGN_OR_RETURN(const auto plan, retriever.plan(question, scope, *call.reader, call.services.tail, call.deadline));
+  ASSIGN_OR_RETURN(const retrieval::Answer found, retriever.answer(plan, *call.reader, call.deadline));
+  for (const retrieval::Card& card : found.cards) {
+    const bool same = card.whole && !said.empty() && retrieval::statement_of(card.text, card.language).key == said;
+    if (same && card.document != item.id) item.known.push_back(card.id);
+  }
+  return success();
+}
+
 // An id may occur once, because the order of two revisions in one request would be undefined.
 void refuse_repeated(std::vector<Item>& items) {
   std::set<std::string> seen;
@@ -433,6 +486,7 @@ Result<Answer> corpus_ingest(Call& call) {
   }
   RETURN_IF_ERROR(refuse_revoked(call, owner, items));
   refuse_repeated(items);
+  RETURN_IF_ERROR(find_known(call, corpus, items));
   const bool nothing_new = std::ranges::all_of(items, [](const Item& item) { return item.error || item.unchanged; });
   if (nothing_new) {
     Reply reply{reply_of(corpus, items, known ? known->last_seq : -1), {}};

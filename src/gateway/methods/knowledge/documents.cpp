@@ -13,7 +13,9 @@
 #include "gateway/methods/methods.hpp"
 #include "gateway/read/corpora.hpp"
 #include "gateway/services.hpp"
+#include "retrieval/query/card.hpp"
 #include "retrieval/service.hpp"
+#include "retrieval/text/document_text.hpp"
 
 namespace muniment::gateway::methods {
 namespace {
@@ -153,6 +155,37 @@ Result<std::map<std::int64_t, std::optional<Time>>> carried_of(Call& call,
   return call.reader->carried(seqs);
 }
 
+// Returns the beginnings of the documents' texts, by seq, if the request wants them. A document without an intact first
+// passage has none.
+Result<std::map<std::int64_t, std::string>> summaries_of(Call& call, const std::vector<store::DocumentRow>& rows) {
+  std::map<std::int64_t, std::string> out;
+  if (!call.params["summaries"].as_bool().value_or(false) || rows.empty()) return out;
+  std::vector<store::Citation> citations;
+  for (const store::DocumentRow& row : rows) citations.push_back({row.corpus, row.document, row.revision, 0});
+  ASSIGN_OR_RETURN(auto cited, call.services.retrieval.documents().chunk_rows().cited(*call.reader, citations));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!cited[i].chunk || cited[i].erased || cited[i].path.empty() || rows[i].of_run()) continue;
+    const auto text =
+        retrieval::read_passage({*cited[i].chunk, *cited[i].document, cited[i].path}, call.services.files);
+    if (text) out.emplace(rows[i].seq, retrieval::snippet_of(*text, {}, limits::summary_bytes_max));
+  }
+  return out;
+}
+
+// Writes each row that fits into a page. Returns their number.
+std::size_t write_documents(json::Writer& out, const std::vector<store::DocumentRow>& rows, std::size_t limit,
+                            const std::map<std::int64_t, std::optional<Time>>& carried,
+                            const std::map<std::int64_t, std::string>& summaries) {
+  std::size_t count = 0;
+  for (; count < rows.size() && count < limit && out.text().size() < limits::page_bytes_max; ++count) {
+    const auto from = carried.find(rows[count].seq);
+    const auto summary = summaries.find(rows[count].seq);
+    write_document(out, rows[count], from == carried.end() ? nullptr : &from->second,
+                   summary == summaries.end() ? nullptr : &summary->second);
+  }
+  return count;
+}
+
 void write_chunk(json::Writer& out, const store::DocumentRow& document, const store::ChunkRow& chunk) {
   out.begin_object().member("id", evidence::evidence_pointer(document.corpus, document.document,
                                                              "p" + std::to_string(chunk.number), document.revision));
@@ -207,11 +240,8 @@ Result<Answer> document_list(Call& call) {
   ASSIGN_OR_RETURN(const auto carried, carried_of(call, rows));
   json::Writer out;
   out.begin_object().key("documents").begin_array();
-  std::size_t count = 0;
-  for (; count < rows.size() && count < limit && out.text().size() < limits::page_bytes_max; ++count) {
-    const auto from = carried.find(rows[count].seq);
-    write_document(out, rows[count], from == carried.end() ? nullptr : &from->second);
-  }
+  ASSIGN_OR_RETURN(const auto summaries, summaries_of(call, rows));
+  const std::size_t count = write_documents(out, rows, limit, carried, summaries);
   out.end_array();
   if (count > 0 && count < rows.size()) out.member("cursor", rows[count - 1].document);
   return Answer(Reply{std::move(out.end_object()).text(), {}});
@@ -228,9 +258,8 @@ Result<Answer> document_history(Call& call) {
   if (rows.empty() && !call.params["before"]) return no_document(corpus.corpus, document);
   json::Writer out;
   out.begin_object().key("revisions").begin_array();
-  std::size_t count = 0;
-  while (count < rows.size() && count < limit && out.text().size() < limits::page_bytes_max)
-    write_document(out, rows[count++]);
+  ASSIGN_OR_RETURN(const auto summaries, summaries_of(call, rows));
+  const std::size_t count = write_documents(out, rows, limit, {}, summaries);
   out.end_array();
   if (count > 0 && count < rows.size()) out.member("before", rows[count - 1].seq);
   return Answer(Reply{std::move(out.end_object()).text(), {}});
@@ -299,6 +328,7 @@ Result<Answer> document_retract(Call& call) {
   if (first) return Answer(*std::move(first));
   ASSIGN_OR_RETURN(const store::CorpusRow corpus, corpus_of(call));
   const std::string document = params["document"].string_or("");
+  if (params["erase"].as_bool().value_or(false)) return erase_document(call, corpus.corpus, document);
   ASSIGN_OR_RETURN(const auto current, call.reader->document(corpus.corpus, document, std::nullopt));
   if (!current) return no_current_document(call, corpus.corpus, document);
   RETURN_IF_ERROR(check_recorded({*current}));

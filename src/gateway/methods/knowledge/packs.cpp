@@ -2,6 +2,7 @@
 #include "gateway/methods/knowledge/packs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/limits.hpp"
@@ -10,6 +11,9 @@
 #include "gateway/methods/knowledge/questions.hpp"
 #include "gateway/methods/log/manifest_rows.hpp"
 #include "gateway/services.hpp"
+#include "retrieval/answer/extractive.hpp"
+#include "retrieval/answer/statement.hpp"
+#include "retrieval/plan/markup.hpp"
 #include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
@@ -35,6 +39,12 @@ retrieval::Passage passage_of(retrieval::Card card) {
   passage.lanes = std::move(card.scores);
   passage.score = card.score;
   passage.after_question = card.after_question;
+  passage.whole = card.whole;
+  if (card.whole) passage.statement = retrieval::statement_of(passage.text, passage.language).key;
+  passage.source = std::move(card.named_source);
+  passage.time = std::move(card.freshness);
+  passage.replaces = std::move(card.replaces);
+  passage.newer = std::move(card.newer);
   return passage;
 }
 
@@ -63,6 +73,7 @@ Status find_candidates(Call& call, PackBuilding& building) {
         building.degraded.push_back(std::move(words));
     }
     building.unverified.insert(building.unverified.end(), answer.unverified.begin(), answer.unverified.end());
+    building.expired += answer.expired;
     if (building.reason.empty()) std::tie(building.reason, building.count) = std::pair(answer.reason, answer.count);
     building.profile = std::move(answer.profile);
     building.plan_hash = std::move(answer.plan_hash);
@@ -72,6 +83,39 @@ Status find_candidates(Call& call, PackBuilding& building) {
   building.candidates = retrieval::merged_by_rank(std::move(lists));
   if (building.candidates.size() > limits::pack_candidates_max) building.candidates.resize(limits::pack_candidates_max);
   return success();
+}
+
+std::string words_of_question(const std::string& question) {
+  const retrieval::Markup markup = retrieval::parse_markup(question);
+  std::string words = markup.text;
+  for (const std::string& phrase : markup.phrases) words += " " + phrase;
+  return words;
+}
+
+std::vector<retrieval::AnswerSource> sources_of(const PackBuilding& building, std::size_t passages) {
+  std::vector<retrieval::AnswerSource> sources;
+  for (std::size_t i = 0; i < std::min(passages, building.pack.passages.size()); ++i) {
+    const retrieval::Passage& passage = building.candidates[building.pack.passages[i].candidate];
+    sources.push_back({passage.text, passage.title,
+                       passage.anchors.empty() ? std::string_view() : std::string_view(passage.anchors.front()),
+                       passage.language, passage.score});
+  }
+  return sources;
+}
+
+Result<JudgedPack> judge_passages(const PackBuilding& building, const retrieval::DraftRequest& request,
+                                  Deadline deadline) {
+  JudgedPack judged;
+  ASSIGN_OR_RETURN(judged.draft, retrieval::ExtractiveDrafter().draft(request, deadline));
+  std::vector<retrieval::RankedScore> scores;
+  for (const retrieval::Passage& passage : building.candidates) {
+    if (!passage.after_question) scores.push_back({passage.score, passage.lanes});
+  }
+  judged.signals = retrieval::signals_of(scores);
+  judged.signals.coverage = judged.draft.coverage;
+  judged.signals.words = std::log1p(static_cast<double>(judged.draft.words));
+  judged.confidence = judged.draft.sentences.empty() ? 0 : retrieval::answer_confidence(judged.signals);
+  return judged;
 }
 
 void write_left_out(json::Writer& out, const PackBuilding& building, const retrieval::LeftOut& item) {

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/limits.hpp"
 #include "gateway/call.hpp"
+#include "retrieval/answer/confidence.hpp"
+#include "retrieval/answer/drafter.hpp"
 #include "retrieval/query/pack.hpp"
 #include "retrieval/query/retriever.hpp"
 #include "store/append/rows.hpp"
@@ -21,12 +24,14 @@ struct PackBuilding {
   std::vector<std::string> unverified;
   std::string reason;  // reason for no candidates, from the first query
   std::int64_t count = 0;
+  std::int64_t expired = 0;  // documents that match and have expired
   std::string profile;
   std::string plan_hash;  // plan hash of the last query
   std::int64_t watermark = 0;
   std::optional<std::int64_t> as_of;
   retrieval::Budget budget;
   retrieval::Pack pack;
+  std::optional<double> confidence;  // probability that the best passages hold the answer; not for several questions
 };
 
 // Returns the run that run_id names, which must accept events; without run_id, _log.
@@ -34,6 +39,21 @@ Result<std::shared_ptr<store::Run>> run_of_pack(Call& call);
 
 // Runs every query and fills in all members except the pack.
 Status find_candidates(Call& call, PackBuilding& building);
+
+// Returns the question's text without markup: "in:notes" selects a corpus and is no word of it.
+std::string words_of_question(const std::string& question);
+
+// Returns the first passages of the pack, at most `passages`. The views belong to the building.
+std::vector<retrieval::AnswerSource> sources_of(const PackBuilding& building, std::size_t passages);
+
+// An answer with sentences of the passages, and the probability that the passages hold the answer.
+struct JudgedPack {
+  retrieval::Draft draft;
+  retrieval::Signals signals;
+  double confidence = 0;
+};
+Result<JudgedPack> judge_passages(const PackBuilding& building, const retrieval::DraftRequest& request,
+                                  Deadline deadline);
 
 // Members of the manifest: the questions, the budget, and the selection with its reasons. Lists the excluded passages
 // as far as they fit.

@@ -61,6 +61,7 @@ std::string result_json(const std::string& query, const retrieval::Answer& answe
   if (!answer.cursor.empty()) out.member("cursor", answer.cursor);
   if (!answer.reason.empty()) out.member("reason", answer.reason);
   if (answer.count > 0) out.member("count", answer.count);
+  if (answer.expired > 0) out.member("expired", answer.expired);
   if (!answer.degraded.empty()) out.member("degraded", answer.degraded);
   out.member("profile", answer.profile).member("plan_hash", answer.plan_hash).member("watermark", answer.watermark);
   if (answer.as_of) out.member("asof", *answer.as_of);
