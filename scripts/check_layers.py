@@ -63,7 +63,7 @@ BUDGETS = {
     "mcp": 4_260,  # with the tools of an agent's memory, and a list that shows only what a model needs
     "retrieval": 22_780,  # with the comparison of statements
     "snapshot": 1_500,
-    "store": 16_450,
+    "store": 16_480,  # with the answers that an erasure lists
     "verify": 11_600,
     "webhook": 600,
 }
