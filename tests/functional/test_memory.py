@@ -179,7 +179,7 @@ class Current(MemoryCase):
                 self.assertNotIn("confidence 0.00", text_of(found))
 
     def test_an_expired_fact_is_not_recalled_and_the_answer_says_so(self) -> None:
-        self.remember("door", "The door code is 4711.", expires_at=later(seconds=1.5), review_at="2999-01-01")
+        self.remember("door", "The door code is 4711.", expires_at=later(seconds=8), review_at="2999-01-01")
         self.remember("gate", "The gate is green.")
         self.assertEqual(self.client.memories(corpus=self.corpus)[0]["review_at"], "2999-01-01T23:59:59.999999Z")
         self.assertEqual(self.daemon.sql(f"SELECT document, expires_at > now() - interval '1 hour', review_at > '2999-01-01' FROM report.document_report "
@@ -249,7 +249,7 @@ class Review(MemoryCase):
         self.assertEqual({line.split("\t")[0] for line in self.command("memory", "review").splitlines()}, {"page", "plan"})
 
     def test_a_fact_whose_review_is_due_is_listed(self) -> None:
-        self.remember("rent", "The rent is 800 euros.", review_at=later(seconds=1))
+        self.remember("rent", "The rent is 800 euros.", review_at=later(seconds=8))
         wait_until(lambda: "rent" in self.command("memory", "review"), "its review is due")
         self.assertIn("stored", self.command("memory", "review", "rent", "--accept"))
         self.assertEqual(self.command("memory", "review"), "")
