@@ -14,8 +14,8 @@
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "bridge/scrub.hpp"
 #include "client/arguments.hpp"
-#include "client/scrub.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -117,7 +117,7 @@ Result<RecorderOptions> recorder_options(Session& session, const McpOptions& opt
   labels.push_back("mcp_server=" + out.rules.server);
   ASSIGN_OR_RETURN(out.labels, labels_json(labels));
   std::vector<std::string> shown = session.command;
-  if (!options.keep_secrets) scrub_arguments(shown);
+  if (!options.keep_secrets) bridge::scrub_arguments(shown);
   out.goal = preview("MCP server: " + joined(shown, " "), server_goal_bytes_max);
   out.folder = working_folder();
   out.required = options.required;

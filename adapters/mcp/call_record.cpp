@@ -14,7 +14,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
-#include "client/scrub.hpp"
+#include "bridge/scrub.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -129,7 +129,7 @@ class ContentWriter {
   void add_text(std::string_view item, std::string_view literal) {
     auto text = json::string_of(literal);
     if (!text) return add_json(item);
-    scrubbed_ += rules_.keep_secrets ? 0 : scrub_text(*text);
+    scrubbed_ += rules_.keep_secrets ? 0 : bridge::scrub_text(*text);
     if (fits(text->size())) {
       out_.begin_object().member("type", "text").member("content", *text).end_object();
     } else {
@@ -148,7 +148,7 @@ class ContentWriter {
   bool add_uri(std::string_view item, const std::string& mime_type) {
     std::string uri = json::string_of(json::member_of(item, "uri")).value_or("");
     if (uri.empty() || uri.size() > 4096) return false;
-    scrubbed_ += rules_.keep_secrets ? 0 : scrub_text(uri);
+    scrubbed_ += rules_.keep_secrets ? 0 : bridge::scrub_text(uri);
     out_.begin_object().member("type", "uri").member("uri", uri);
     if (!json::member_of(item, "mimeType").empty()) out_.member("mime_type", mime_type);
     out_.end_object();
@@ -190,7 +190,7 @@ std::string_view status_of(std::string_view result, std::string_view error) {
 void write_error(json::Writer& rest, const CallRules& rules, std::string_view error) {
   std::string message = json::string_of(json::member_of(error, "message")).value_or("");
   if (message.empty()) message = "the server returned an error without a message";
-  if (!rules.keep_secrets) scrub_text(message);
+  if (!rules.keep_secrets) bridge::scrub_text(message);
   const std::string_view code = json::member_of(error, "code");
   rest.key("error").begin_object();
   if (!code.empty()) rest.member("error_type", shown(code, name_bytes_max));

@@ -4,7 +4,7 @@
 
 #include "base/json/json.hpp"
 #include "base/json/message_skim.hpp"
-#include "client/scrub.hpp"
+#include "bridge/scrub.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -14,7 +14,7 @@ bool begins_number(char c) { return c == '-' || (c >= '0' && c <= '9'); }
 // Scrubs a string literal. If `whole` is set, the whole string is a secret.
 std::size_t scrub_literal(std::string& literal, bool whole) {
   if (whole) {
-    literal = json::quote(scrubbed_text);
+    literal = json::quote(bridge::scrubbed_text);
     return 1;
   }
   const bool closed = literal.size() >= 2;
@@ -23,12 +23,12 @@ std::size_t scrub_literal(std::string& literal, bool whole) {
   const auto said = json::string_of(literal);
   if (said) {
     std::string text = *said;
-    const std::size_t count = scrub_text(text);
+    const std::size_t count = bridge::scrub_text(text);
     if (count > 0) literal = json::quote(text);
     return count;
   }
   std::string text(inside);  // still escaped, because its escapes cannot be decoded
-  const std::size_t count = scrub_text(text);
+  const std::size_t count = bridge::scrub_text(text);
   if (count > 0) literal = '"' + text + '"';
   return count;
 }
@@ -58,11 +58,11 @@ std::size_t scrub_json(std::string& json) {
     const std::size_t after = json::skip_blanks(json, end);
     at = end;
     if (is_string && after < json.size() && json[after] == ':') {
-      if (secret_at == none && is_secret_member(json::string_of(literal).value_or(literal))) secret_at = depth;
+      if (secret_at == none && bridge::is_secret_member(json::string_of(literal).value_or(literal))) secret_at = depth;
     } else if (is_string) {
       count += scrub_literal(literal, secret_at != none);
     } else if (secret_at != none) {
-      literal = json::quote(scrubbed_text);
+      literal = json::quote(bridge::scrubbed_text);
       ++count;
     }
     out += literal;

@@ -341,4 +341,11 @@ inline constexpr std::size_t corrected_word_bytes_max = 24;
 inline constexpr std::size_t corrected_words_max = 4;  // in a query
 inline constexpr std::size_t corrections_max = 3;      // words that a misspelt word may stand for
 
+// The sanitiser (docs/recording.md).
+inline constexpr std::size_t rule_file_bytes_max = 1 << 20;  // a file of rules in the format of gitleaks
+inline constexpr std::size_t sanitised_piece_bytes_max = 16
+                                                         << 20;  // a longer text is searched in pieces of whole lines
+inline constexpr std::size_t known_secret_bytes_min = 8;         // a shorter value occurs by chance
+inline constexpr std::size_t known_secret_bytes_max = 4'096;
+
 }  // namespace muniment::limits

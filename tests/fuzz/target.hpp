@@ -18,6 +18,7 @@ struct Target {
 };
 
 std::vector<Target> base_targets();
+std::vector<Target> bridge_targets();
 std::vector<Target> verify_targets();
 std::vector<Target> daemon_targets();
 std::vector<Target> http_targets();

@@ -10,18 +10,18 @@
 #include <filesystem>
 #include <fstream>
 
+#include "bridge/scrub.hpp"
 #include "cli/exec/child_command.hpp"
 #include "cli/exec/git.hpp"
 #include "cli/exec/test_paths.hpp"
 #include "cli/exec/tree_digest.hpp"
-#include "client/scrub.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace muniment::cli {
 namespace {
 
 std::vector<std::string> scrubbed(std::vector<std::string> arguments, std::size_t expected) {
-  EXPECT_EQ(scrub_arguments(arguments), expected);
+  EXPECT_EQ(bridge::scrub_arguments(arguments), expected);
   return arguments;
 }
 
@@ -46,13 +46,13 @@ TEST(Scrub, ObviousSecretsAreReplacedAndCounted) {
 TEST(Scrub, TheBodyOfAPrivateKeyAndThePasswordOfALogin) {
   using Words = std::vector<std::string>;
   std::string key = "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc=\n-----END RSA PRIVATE KEY-----\nb\n";
-  EXPECT_EQ(scrub_text(key), 1U);
+  EXPECT_EQ(bridge::scrub_text(key), 1U);
   EXPECT_EQ(key, "a\n-----BEGIN RSA PRIVATE KEY-----[scrubbed]-----END RSA PRIVATE KEY-----\nb\n");
   std::string cut = "-----BEGIN PRIVATE KEY-----\nMIIE\n";
-  EXPECT_EQ(scrub_text(cut), 1U);
+  EXPECT_EQ(bridge::scrub_text(cut), 1U);
   EXPECT_EQ(cut, "-----BEGIN PRIVATE KEY-----[scrubbed]");
   std::string certificate = "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----\n";
-  EXPECT_EQ(scrub_text(certificate), 0U);
+  EXPECT_EQ(bridge::scrub_text(certificate), 0U);
   EXPECT_EQ(scrubbed({"/usr/bin/curl", "-u", "bob:pw", "https://x"}, 1),
             (Words{"/usr/bin/curl", "-u", "bob:[scrubbed]", "https://x"}));
   EXPECT_EQ(scrubbed({"sh", "-c", "curl -s -u bob:pw https://x"}, 1),
@@ -78,7 +78,7 @@ TEST(Scrub, OrdinaryWordsStay) {
 
 TEST(Scrub, ALineOfOutputKeepsItsWordsAndLosesItsSecrets) {
   const auto line = [](std::string text, std::size_t expected) {
-    EXPECT_EQ(scrub_line(text), expected) << text;
+    EXPECT_EQ(bridge::scrub_text(text), expected) << text;
     return text;
   };
   EXPECT_EQ(line("  export API_TOKEN=abc; run", 1), "  export API_TOKEN=[scrubbed]; run");
@@ -98,7 +98,7 @@ TEST(Scrub, OnlyAllowedVariablesAreKept) {
       "PATH=/bin",      "GITHUB_TOKEN=x", "LC_ALL=C",   "MUNIMENT_DATABASE=postgresql://a:b@c/d",
       "MUNIMENT_KEY=k", "FOO=bar",        "HOME=/root", nullptr};
   std::vector<std::string> names;
-  for (const auto& [name, value] : allowed_environment(environment)) names.push_back(name);
+  for (const auto& [name, value] : bridge::allowed_environment(environment)) names.push_back(name);
   EXPECT_EQ(names, (std::vector<std::string>{"HOME", "LC_ALL", "PATH"}));
 }
 

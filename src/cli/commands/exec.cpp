@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "bridge/scrub.hpp"
 #include "cli/commands.hpp"
 #include "cli/exec/child_command.hpp"
 #include "cli/exec/command_evidence.hpp"
@@ -21,7 +22,6 @@
 #include "cli/exec/test_program.hpp"
 #include "cli/exec/tree_digest.hpp"
 #include "cli/executor/executor.hpp"
-#include "client/scrub.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -149,7 +149,7 @@ class Recording {
     }
     if (!run_id_.empty()) return success();
     std::vector<std::string> shown = session_.command;
-    scrub_arguments(shown);
+    bridge::scrub_arguments(shown);
     std::string goal;
     for (const std::string& word : shown) goal += (goal.empty() ? "" : " ") + word;
     json::Writer params;
@@ -168,7 +168,7 @@ class Recording {
     params.begin_object().member("run_id", run_id_);
     if (!options_.step.empty()) params.member("step_id", options_.step);
     std::vector<std::string> arguments = session_.command;
-    const std::size_t scrubbed = scrub_arguments(arguments);
+    const std::size_t scrubbed = bridge::scrub_arguments(arguments);
     RETURN_IF_ERROR(write_arguments({session_, run_id_, options_.step}, params, arguments));
     params.member("cwd", preview(folder_, 4096));
     write_environment(params, environ);

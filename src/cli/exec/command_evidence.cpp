@@ -5,12 +5,12 @@
 #include <cstdio>
 
 #include "base/text.hpp"
+#include "bridge/scrub.hpp"
 #include "cli/exec/report_file.hpp"
 #include "cli/exec/test_changes.hpp"
 #include "client/connect/pages.hpp"
 #include "client/connect/upload.hpp"
 #include "client/hints.hpp"
-#include "client/scrub.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -99,7 +99,7 @@ Result<bool> record_evidence(Session& session, const EvidenceRequest& request, c
   }
   TestChanges changes = test_changes(folder, base);
   if (!changes.paths.empty()) params.member("tests_changed", changes.paths);
-  if (request.scrub) scrub_text(changes.lines);
+  if (request.scrub) bridge::scrub_text(changes.lines);
   if (!changes.lines.empty()) params.member("tests_diff", changes.lines);
   if (!changes.skips.empty()) params.member("skips_added", changes.skips);
   if (!request.reason.empty()) params.member("tests_changed_reason", request.reason);

@@ -7,8 +7,8 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
+#include "bridge/scrub.hpp"
 #include "client/connect/upload.hpp"
-#include "client/scrub.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -44,7 +44,7 @@ Status write_arguments(const CommandPlace& place, json::Writer& params, const st
 
 void write_environment(json::Writer& params, const char* const* environment) {
   params.key("env").begin_object();
-  for (const auto& [name, value] : allowed_environment(environment)) {
+  for (const auto& [name, value] : bridge::allowed_environment(environment)) {
     params.member(name, preview(value, env_value_bytes_max));
   }
   params.end_object();
@@ -56,7 +56,7 @@ Status write_output(const CommandPlace& place, json::Writer& params, const std::
   Fd copy;
   if (scrub && output.open()) {
     ASSIGN_OR_RETURN(copy, temporary_file());
-    ASSIGN_OR_RETURN(const std::size_t count, scrub_file(output, copy));
+    ASSIGN_OR_RETURN(const std::size_t count, bridge::scrub_file(output, copy));
     scrubbed += count;
     file = copy.get();
   }

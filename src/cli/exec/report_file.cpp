@@ -15,8 +15,8 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "bridge/scrub.hpp"
 #include "client/connect/upload.hpp"
-#include "client/scrub.hpp"
 #include "evidence/reports/report.hpp"
 
 namespace muniment::cli {
@@ -80,7 +80,7 @@ class ReportSearch {
       ASSIGN_OR_RETURN(ReportFile report, open_report(path));
       if (scrub) {
         ASSIGN_OR_RETURN(Fd copy, temporary_file());
-        RETURN_IF_ERROR(scrub_file(report.file, copy));
+        RETURN_IF_ERROR(bridge::scrub_file(report.file, copy));
         report.file = std::move(copy);
       }
       reports.push_back(std::move(report));

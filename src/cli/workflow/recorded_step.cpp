@@ -4,10 +4,10 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "bridge/scrub.hpp"
 #include "cli/exec/child_command.hpp"
 #include "cli/exec/command_record.hpp"
 #include "cli/workflow/workspace.hpp"
-#include "client/scrub.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -18,7 +18,7 @@ Result<std::string> start_command(const StepPlace& place, const std::string& ste
   json::Writer params;
   params.begin_object().member("run_id", place.run_id).member("step_id", step);
   std::vector<std::string> arguments = plan.argv;
-  const std::size_t scrubbed = scrub_arguments(arguments);
+  const std::size_t scrubbed = bridge::scrub_arguments(arguments);
   RETURN_IF_ERROR(write_arguments({place.session, place.run_id, step}, params, arguments));
   params.member("cwd", preview(plan.folder, 4096));
   std::vector<const char*> environment;

@@ -1,5 +1,5 @@
-// Removes obvious secrets from command lines, environments and output before they are recorded. A secret that looks
-// like an ordinary word is not found (docs/protocol.md).
+// Removes secrets from command lines, environments and output before they are recorded, by the rules of the sanitiser.
+// A secret that looks like an ordinary word is not found (docs/recording.md).
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,19 @@
 #include "base/files/file.hpp"
 #include "base/result.hpp"
 
-namespace muniment::cli {
+namespace muniment::bridge {
 
 inline constexpr std::string_view scrubbed_text = "[scrubbed]";
 
 // Replaces passwords in URLs and of curl -u, values of options and assignments with a secret name, bearer tokens, the
-// bodies of private keys (PEM) and well-known forms of keys, also within an argument that is a script. Returns the
-// number of replacements.
+// bodies of private keys (PEM) and the keys and tokens that rules.toml describes, also within an argument that is a
+// script. Returns the number of replacements.
 std::size_t scrub_arguments(std::vector<std::string>& arguments);
-
-// Does the same in a line of output, word by word. Returns the number of replacements.
-std::size_t scrub_line(std::string& line);
 
 // Does the same in a text of several lines.
 std::size_t scrub_text(std::string& text);
 
-// Copies `source` to `copy` line by line; a line longer than 1 MiB is processed in pieces. Returns the number of
+// Copies `source` to `copy` line by line; of a line longer than 1 MiB, each piece by itself. Returns the number of
 // replacements. Errors: those of the files.
 Result<std::size_t> scrub_file(const Fd& source, const Fd& copy);
 
@@ -41,4 +38,4 @@ bool is_secret_member(std::string_view name);
 // `environment` is NULL-terminated, like environ.
 std::vector<std::pair<std::string, std::string>> allowed_environment(const char* const* environment);
 
-}  // namespace muniment::cli
+}  // namespace muniment::bridge
