@@ -124,7 +124,7 @@ class Sessions(HttpCase):
     def test_a_session_is_named_by_its_header_until_it_is_deleted(self) -> None:
         session = self.begin()
         listed = self.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, Mcp_Session_Id=session, MCP_Protocol_Version="2025-11-25")
-        self.assertEqual((listed.status, len(listed.json()["result"]["tools"])), (200, 12))
+        self.assertEqual((listed.status, len(listed.json()["result"]["tools"])), (200, 15))
         self.assertEqual(self.send({"jsonrpc": "2.0", "id": 3, "method": "tools/list"}).status, 400)
         self.assertEqual(self.send(b"", method="DELETE", Mcp_Session_Id=session).status, 204)
         for method in ("POST", "GET", "DELETE"):

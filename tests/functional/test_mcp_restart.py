@@ -101,7 +101,7 @@ class BesideADaemon(DaemonCase):
     def test_toolsets_are_offered_to_the_host_that_asked_for_them(self) -> None:
         plain, more = self.host(), self.host("--toolset", "runs")
         listed = [[tool["name"] for tool in host.ask("tools/list", 1)["result"]["tools"]] for host in (plain, more)]
-        self.assertEqual(len(listed[0]), 12)
+        self.assertEqual(len(listed[0]), 15)
         self.assertEqual(listed[1], [*listed[0], "list_runs", "list_events", "take_snapshot"])
         self.assertFalse(more.call(2, "list_runs")["result"]["isError"])
         self.assertIn("error", plain.call(3, "list_runs"))
