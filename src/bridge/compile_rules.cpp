@@ -54,6 +54,8 @@ struct Patterns {
     std::size_t size = 0;
     if (hs_serialize_database(database, &bytes, &size) != HS_SUCCESS) fail("cannot serialise the database");
     write(path, bytes, size);
+    std::free(bytes);
+    hs_free_database(database);
   }
 };
 
@@ -86,7 +88,9 @@ std::uint32_t width_of(const std::string& pattern) {
   hs_expr_info_t* info = nullptr;
   hs_compile_error_t* error = nullptr;
   if (hs_expression_info(pattern.c_str(), 0, &info, &error) != HS_SUCCESS) fail(pattern + ": " + error->message);
-  return info->max_width;
+  const std::uint32_t width = info->max_width;
+  std::free(info);
+  return width;
 }
 
 }  // namespace
