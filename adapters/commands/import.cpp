@@ -52,7 +52,7 @@ void declare_import(CLI::App& command, ImportOptions& options) {
 Result<const TraceFormat*> format_of(const std::string& path, const std::string& wanted) {
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown))
-    return Error(Errc::invalid_argument, "this folder has no traces (files *.jsonl, *.json, *.traj, *.ndjson)");
+    return Error(Errc::invalid_argument, "this is a folder without traces (files *.jsonl, *.json, *.traj, *.ndjson)");
   if (!wanted.empty()) return find_format(wanted);
   ASSIGN_OR_RETURN(const std::string_view name, sniffed_format(path));
   return find_format(name);

@@ -391,7 +391,7 @@ class Sniffed(Importing):
         for words in ([], ["--dry-run"], *(["--format", name] for name in ("swe-agent", "openhands", "tau-bench", "claude-code", "otlp", "jsonl"))):
             with self.subTest(words=words):
                 self.command(*words, folder, code=1)
-                self.assertIn("this folder has no traces", self.said)
+                self.assertIn("this is a folder without traces", self.said)
                 self.command(*words, self.daemon.folder / "nope", code=1)
                 self.assertIn("No such file", self.said)
 

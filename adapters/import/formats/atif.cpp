@@ -55,7 +55,10 @@ class AtifTrace {
     add_results(step["observation"], {});
   }
 
-  void end() { turns_.end_step(); }
+  void end() {
+    turns_.begin_item();  // the end of the last step has no time
+    turns_.end_step();
+  }
   bool has_usage() const { return has_usage_; }
 
  private:
@@ -104,7 +107,8 @@ class AtifTrace {
         turns_.message("tool", parts, rest);
         continue;
       }
-      turns_.returned({.call_id = call->second, .parts = std::move(parts), .rest = std::move(rest)});
+      turns_.returned(
+          {.call_id = call->second, .parts = std::move(parts), .occurred_at = std::string(), .rest = std::move(rest)});
       open.erase(call);
     }
   }

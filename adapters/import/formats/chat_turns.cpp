@@ -181,6 +181,7 @@ void TurnWriter::returned(const TurnReturn& result) {
   if (result.duration_us) body.member("duration_us", *result.duration_us);
   result.rest.write(body, known_);
   add("returned", "tool.returned", std::move(body.end_object()).text());
+  if (result.occurred_at) events_.back().occurred_at = *result.occurred_at;
 }
 
 void TurnWriter::changed(const TurnChange& file) {

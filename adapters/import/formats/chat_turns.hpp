@@ -77,6 +77,7 @@ struct TurnReturn {
   std::vector<std::string> parts = {};
   std::optional<std::int64_t> exit_code = {};
   std::optional<std::int64_t> duration_us = {};
+  std::optional<std::string> occurred_at = {};  // empty: unknown; nullopt: the time of the item
   SourceRest rest = {};
 };
 

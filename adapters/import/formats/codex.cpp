@@ -339,8 +339,9 @@ class CodexTrace {
     call.rest.keep(item, {"type", "name", "call_id", "arguments", "input", "action"});
     const std::string call_id = turns_.call(call);
     if (type == "web_search_call")  // its result is in the model's answer only
-      return turns_.returned(
-          {.call_id = call_id, .status = item["status"].string_or("") == "completed" ? "ok" : unknown_end});
+      return turns_.returned({.call_id = call_id,
+                              .status = item["status"].string_or("") == "completed" ? "ok" : unknown_end,
+                              .occurred_at = std::string()});
     open_[call.source_id] = {call_id, call.name == "apply_patch" ? item["input"].string_or("") : std::string()};
   }
 

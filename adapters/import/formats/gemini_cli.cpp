@@ -61,7 +61,10 @@ class GeminiTrace {
     turns_.source("gemini_cli", "session", rest.keep(session, {"messages", "sessionId"}));
   }
 
-  void end() { turns_.end_step(); }
+  void end() {
+    turns_.begin_item();  // the end of the last step has no time
+    turns_.end_step();
+  }
 
  private:
   void add_answer(const json::Value& message) {
@@ -91,7 +94,7 @@ class GeminiTrace {
                     .requested_by = requested_by,
                     .arguments = arguments_json(call["args"])};
     called.rest.keep(call, {"id", "name", "args", "result"});
-    TurnReturn result{.call_id = turns_.call(called)};
+    TurnReturn result{.call_id = turns_.call(called), .occurred_at = source_time(call["timestamp"])};
     const std::string status = call["status"].string_or("");
     if (!call["result"] && status.empty()) return;
     if (status == "success") result.status = "ok";
