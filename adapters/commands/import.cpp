@@ -90,7 +90,7 @@ class Importer {
     RETURN_IF_ERROR(crew_.finish());
     for (const auto& [path, report] : reports_) say_report(path, report);
     if (skipped_ > 0)
-      fmt::print(stderr, "muniment: {} in folders skipped: unknown format\n", many(skipped_, "file", "files"));
+      fmt::print(stderr, "muniment: skipped {} of unknown format in folders\n", many(skipped_, "file", "files"));
     return success();
   }
   std::size_t failed() const { return failed_; }

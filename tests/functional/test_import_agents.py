@@ -197,7 +197,7 @@ class OtherAgents(AgentCase):
         os.mkfifo(folder / "pipe.jsonl")
         runs = self.imported(self.daemon.folder / "sessions")
         self.assertEqual(sorted(pathlib.Path(run["file"]).name for run in runs), ["codex.jsonl", "gemini-cli.json"])
-        self.assertIn("1 file in folders skipped: unknown format", self.said)
+        self.assertIn("skipped 1 file of unknown format in folders", self.said)
 
     def test_an_unknown_format_names_the_known_ones(self) -> None:
         path = self.daemon.folder / "settings.json"

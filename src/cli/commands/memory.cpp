@@ -36,7 +36,7 @@ void declare_corpus_of_memory(CLI::App& command, MemoryOptions& options) {
 }
 
 void declare_subject(CLI::App& command, MemoryOptions& options) {
-  command.add_option("SUBJECT", options.subject, "What the fact is about, such as home")->required();
+  command.add_option("SUBJECT", options.subject, "Subject of the fact, such as home")->required();
   declare_corpus_of_memory(command, options);
 }
 
@@ -51,12 +51,12 @@ void declare_remember(CLI::App& command, MemoryOptions& options) {
 
 void declare_forget(CLI::App& command, MemoryOptions& options) {
   declare_subject(command, options);
-  command.add_option("--reason", options.reason, "Why (default: forgotten on request)");
+  command.add_option("--reason", options.reason, "Reason (default: forgotten on request)");
   command.add_flag("--erase", options.erase, "Erase its texts from all copies; the proofs of the log stay valid");
 }
 
 void declare_review(CLI::App& command, MemoryOptions& options) {
-  command.add_option("SUBJECT", options.subject, "Fact to decide on (default: list those that wait)");
+  command.add_option("SUBJECT", options.subject, "Subject of a pending fact (default: list all)");
   declare_corpus_of_memory(command, options);
   CLI::Option* const accept = command.add_flag("--accept", options.accept, "Recall it from now on");
   command.add_flag("--reject", options.reject, "Forget it")->excludes(accept);
