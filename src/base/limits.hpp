@@ -348,4 +348,11 @@ inline constexpr std::size_t sanitised_piece_bytes_max = 16
 inline constexpr std::size_t known_secret_bytes_min = 8;         // a shorter value occurs by chance
 inline constexpr std::size_t known_secret_bytes_max = 4'096;
 
+// Questions that may leave the machine (docs/retrieval.md).
+inline constexpr std::size_t question_bytes_max = 400;
+inline constexpr std::size_t question_words_max = 40;
+inline constexpr std::size_t question_slot_words_max = 12;
+inline constexpr std::size_t question_slot_terms_max = 7;    // without words such as "of" and "the"
+inline constexpr std::size_t question_replacements_max = 2;  // words that neutral nouns replace
+
 }  // namespace muniment::limits
