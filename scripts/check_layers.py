@@ -56,12 +56,12 @@ BUDGETS = {
     "bridge": 2_900,  # with the questions that may leave, and their table
     "cli": 25_950,   # ingest --watch, the commands of an agent's memory
     "client": 2_830,
-    "daemon": 4_370,
+    "daemon": 4_390,  # with program.cpp, which the daemon of the conformance suite shares
     "events": 2_710,
     "evidence": 19_950,
     "gateway": 13_970,  # with erasing a document, and summaries in lists
     "http": 1_700,
-    "mcp": 4_260,  # with the tools of an agent's memory, and a list that shows only what a model needs
+    "mcp": 3_840,
     "retrieval": 22_780,  # with the comparison of statements
     "snapshot": 1_500,
     "store": 16_480,  # with the answers that an erasure lists
@@ -82,8 +82,8 @@ OWNERS = {
     "libpq-fe.h": APPEND_CONNECTION + ["verify/*.cpp", "cli/export/connection.cpp", "cli/sql/connection.cpp", "store/postgres/reporter_login.cpp"],
     "libpq/": APPEND_CONNECTION + ["verify/*.cpp"],
     "uv.h": ["daemon/*.cpp", "daemon/*.hpp", "http/*.cpp", "adapters/commands/otlp.cpp"],
-    "CLI11.hpp": ["base/config/command_tree.cpp", "cli/*.cpp", "client/*.cpp", "adapters/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
-    "CLI/": ["base/config/command_tree.cpp", "cli/*.cpp", "client/*.cpp", "adapters/*.cpp", "daemon/main.cpp", "daemon/options.cpp", "verify/main.cpp", "verify/options.cpp"],
+    "CLI11.hpp": ["base/config/command_tree.cpp", "cli/*.cpp", "client/*.cpp", "adapters/*.cpp", "daemon/program.cpp", "verify/main.cpp", "verify/options.cpp"],
+    "CLI/": ["base/config/command_tree.cpp", "cli/*.cpp", "client/*.cpp", "adapters/*.cpp", "daemon/program.cpp", "verify/main.cpp", "verify/options.cpp"],
     "xapian": ["retrieval/*.cpp", "retrieval/lexical/*.hpp"],
     "utf8proc.h": ["retrieval/*.cpp"],
     "immintrin.h": ["retrieval/vector/codes.cpp"],

@@ -50,7 +50,7 @@ struct Daemon::Parts {
   DataFolder folder;
   Clock clock;
   std::size_t connections_max = 0;
-  bool conformance_fixture = false;
+  const mcp::Extension* extension = nullptr;
   evidence::completion::Policies policies;  // until they move to the services
   std::vector<VerifierKey> attestation_keys;
   std::vector<webhook::Webhook> webhook_settings;  // until they move to the sender

@@ -264,7 +264,7 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
     if (!gid) return std::move(gid).error().within("allowed_group");
     options.allowed_gid = *gid;
   }
-  options.mcp = {MUNIMENT_VERSION, config.mcp_toolsets, conformance_fixture};
+  options.mcp = {MUNIMENT_VERSION, config.mcp_toolsets, extension};
   options.mcp_files = config.mcp_files;
   options.record_mcp = config.mcp_session_runs;
   options.executor = config.executor;
@@ -336,12 +336,12 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::take(config.data));
   RETURN_IF_ERROR(check_restore_ended(config.data));
   auto parts = std::make_unique<Parts>(std::move(folder));
-  parts->conformance_fixture = choices.conformance_fixture;
+  parts->extension = choices.extension;
   RETURN_IF_ERROR(mcp::check_toolsets(config.mcp_toolsets));
   ASSIGN_OR_RETURN(parts->policies, evidence::completion::Policies::read(config.completion_policy));
   ASSIGN_OR_RETURN(parts->attestation_keys, read_trusted_keys(config.attestation_keys));
   ASSIGN_OR_RETURN(parts->webhook_settings, webhook::read_webhooks(config.webhooks));
-  ASSIGN_OR_RETURN(parts->http, mcp_http_options(config, choices.conformance_fixture));
+  ASSIGN_OR_RETURN(parts->http, mcp_http_options(config, choices.extension != nullptr));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));
   ASSIGN_OR_RETURN(const ConnectionsMax connections,

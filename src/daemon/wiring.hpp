@@ -8,14 +8,15 @@
 #include "base/process/stop_signals.hpp"
 #include "base/result.hpp"
 #include "daemon/service_manager.hpp"
+#include "mcp/offer/extension.hpp"
 
 namespace muniment::daemon {
 
 // The operator's options for one start.
 struct StartChoices {
-  bool continue_restored = false;    // restored_log.hpp
-  bool adopt_tail = false;           // log_start.hpp
-  bool conformance_fixture = false;  // mcp/fixture.hpp
+  bool continue_restored = false;             // restored_log.hpp
+  bool adopt_tail = false;                    // log_start.hpp
+  const mcp::Extension* extension = nullptr;  // outlives the daemon; may be null
 };
 
 class Daemon {

@@ -81,11 +81,12 @@ Server::Server(Clock& clock, ServerOptions options)
 std::string Server::capabilities(bool stateless) const {
   json::Writer writer;
   writer.begin_object();
-  if (!stateless || options_.fixture) writer.key("logging").begin_object().end_object();
+  const bool changes = options_.extension != nullptr;  // Muniment's own lists are constant
+  if (!stateless || changes) writer.key("logging").begin_object().end_object();
   writer.key("completions").begin_object().end_object();
-  writer.key("prompts").begin_object().member("listChanged", options_.fixture).end_object();
-  writer.key("resources").begin_object().member("subscribe", true).member("listChanged", options_.fixture).end_object();
-  writer.key("tools").begin_object().member("listChanged", options_.fixture).end_object();
+  writer.key("prompts").begin_object().member("listChanged", changes).end_object();
+  writer.key("resources").begin_object().member("subscribe", true).member("listChanged", changes).end_object();
+  writer.key("tools").begin_object().member("listChanged", changes).end_object();
   return std::move(writer.end_object()).text();
 }
 

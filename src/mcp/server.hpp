@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "mcp/offer/extension.hpp"
 #include "mcp/offer/tools.hpp"
 
 namespace muniment::mcp {
@@ -22,8 +23,8 @@ inline constexpr std::string_view batch_version = "2025-03-26";  // the only ver
 
 struct ServerOptions {
   std::string program_version;
-  std::vector<std::string> toolsets;  // in addition to the default one
-  bool fixture = false;               // tools and prompts of the conformance suite (fixture.hpp)
+  std::vector<std::string> toolsets;     // in addition to the default one
+  const Extension* extension = nullptr;  // may be null
 };
 
 // Results that hosts fetch by a handle (the tool `status`), for calls that took longer than a host waits. A result is

@@ -7,7 +7,7 @@
 
 #include "base/limits.hpp"
 #include "mcp/methods.hpp"
-#include "mcp/offer/fixture.hpp"
+#include "mcp/offer/extension.hpp"
 #include "mcp/offer/resources.hpp"
 #include "mcp/session.hpp"
 
@@ -32,8 +32,9 @@ Failure too_many() {
 void Subscriptions::follow(const std::string& uri, const std::string& stream, Done done) {
   const auto known = followed_.find(uri);
   if (known == followed_.end() && followed_.size() >= limits::subscriptions_per_connection_max) return done(too_many());
-  const bool known_to_fixture = session_.server().options().fixture && fixture::is_resource(uri);
-  const auto params = known_to_fixture ? std::optional<std::string>("") : follow_params(uri);
+  const Extension* extension = session_.server().options().extension;
+  const bool of_extension = extension != nullptr && extension->is_resource(uri);
+  const auto params = of_extension ? std::optional<std::string>("") : follow_params(uri);
   if (!params) {
     return done(Failure{invalid_params, fmt::format("{}: this resource is unknown or cannot be subscribed to.",
                                                     json::quote(uri.substr(0, 200)))});
@@ -154,7 +155,7 @@ void unsubscribe(const CallPtr& call) {
 
 namespace {
 
-// Only the fixture has lists that change.
+// Only the lists of an extension change.
 void acknowledge(const CallPtr& call, const std::vector<std::string>& uris) {
   Session& session = call->session();
   session.subscriptions().release(call->message().id);
@@ -162,7 +163,8 @@ void acknowledge(const CallPtr& call, const std::vector<std::string>& uris) {
   params.begin_object().raw_member("_meta", subscription_meta(call->message().id)).key("notifications").begin_object();
   const json::Value wanted = call->params()["notifications"];
   for (const std::string_view kind : {"toolsListChanged", "promptsListChanged", "resourcesListChanged"}) {
-    if (session.server().options().fixture && wanted[kind].as_bool().value_or(false)) params.member(kind, true);
+    if (session.server().options().extension != nullptr && wanted[kind].as_bool().value_or(false))
+      params.member(kind, true);
   }
   if (!uris.empty()) params.member("resourceSubscriptions", uris);
   call->notify("notifications/subscriptions/acknowledged", params.end_object().end_object().text());

@@ -63,7 +63,7 @@ class Daemon:
 
     def __init__(self, *, arguments: tuple[str, ...] = (), config: str = "",
                  env: Optional[dict[str, str]] = None, build: Optional[pathlib.Path] = None,
-                 encoder: str = "none", initdb: bool = False):
+                 encoder: str = "none", initdb: bool = False, program: str = "munimentd"):
         """`encoder`: none by default, since loading it takes a quarter of a second."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-test-"))
         self.folder.chmod(0o755)   # if the test runs as root, the private Postgres runs as another user
@@ -71,6 +71,7 @@ class Daemon:
         self.log = self.folder / "daemon.log"
         self.failpoint_log = self.folder / "failpoints"
         self.build = build or BUILD
+        self.program = program
         self.initdb = initdb or any("database" in text for text in (config, *arguments))
         self.arguments, self.env = list(arguments), {"MUNIMENT_ENCODER": encoder, **(env or {})}
         self.process: Optional[subprocess.Popen[bytes]] = None
@@ -88,7 +89,7 @@ class Daemon:
         self.copy_cluster()
         with open(self.log, "ab") as log:
             return subprocess.Popen(
-                [str(self.build / "munimentd"), "--data", str(self.data), *self.arguments, *more],
+                [str(self.build / self.program), "--data", str(self.data), *self.arguments, *more],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True)
 
     def copy_cluster(self) -> None:

@@ -93,7 +93,7 @@ Json FakeNative::params(std::string_view method) const {
 namespace {
 
 std::unique_ptr<Server> make_server(Clock& clock, const HostOptions& options) {
-  return std::make_unique<Server>(clock, ServerOptions{"1.2.3", options.toolsets, false});
+  return std::make_unique<Server>(clock, ServerOptions{"1.2.3", options.toolsets, nullptr});
 }
 
 constexpr std::string_view stateless_meta =

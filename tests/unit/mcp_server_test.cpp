@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 struct Sealing {
   FakeClock clock;
-  Server server{clock, {"1.2.3", {}, false}};
+  Server server{clock, {"1.2.3", {}, nullptr}};
 };
 
 TEST(McpSeal, WhatIsSealedComesBack) {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "mcp/methods.hpp"
-#include "mcp/offer/fixture.hpp"
+#include "mcp/offer/extension.hpp"
 #include "mcp/session.hpp"
 
 namespace muniment::mcp {
@@ -119,14 +119,15 @@ void list_prompts(const CallPtr& call) {
   for (const Prompt& prompt : prompt_table) {
     if (is_offered(prompt, *call)) write_prompt(out, prompt);
   }
-  if (call->session().server().options().fixture) fixture::write_prompts(out);
+  if (const Extension* extension = call->session().server().options().extension) extension->write_prompts(out);
   call->answer(out.end_array().end_object().text(), cached_for_an_hour);
 }
 
 void get_prompt(const CallPtr& call) {
   const std::string name = call->params()["name"].string_or("");
   const json::Value arguments = call->params()["arguments"];
-  if (call->session().server().options().fixture && fixture::get_prompt(call, name)) return;
+  const Extension* extension = call->session().server().options().extension;
+  if (extension != nullptr && extension->get_prompt(call, name)) return;
   const auto* prompt = std::find_if(std::begin(prompt_table), std::end(prompt_table), [&](const Prompt& known) {
     return known.name == name && is_offered(known, *call);
   });

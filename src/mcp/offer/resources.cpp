@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "mcp/methods.hpp"
-#include "mcp/offer/fixture.hpp"
+#include "mcp/offer/extension.hpp"
 #include "mcp/session.hpp"
 
 namespace muniment::mcp {
@@ -142,7 +142,8 @@ void list_resources(const CallPtr& call) {
     for (const Template& row : template_table) {
       if (first && !is_template(row)) write_description(out, row, "uri");
     }
-    if (first && call->session().server().options().fixture) fixture::write_resources(out);
+    const Extension* extension = call->session().server().options().extension;
+    if (first && extension != nullptr) extension->write_resources(out);
     for (const json::Value run : reply.result["runs"]) {
       const std::string id = run["run_id"].string_or("");
       out.begin_object().member("uri", "run://" + id).member("name", "run " + id);
@@ -161,14 +162,15 @@ void list_resource_templates(const CallPtr& call) {
   for (const Template& row : template_table) {
     if (is_template(row)) write_description(out, row, "uriTemplate");
   }
-  if (call->session().server().options().fixture) fixture::write_templates(out);
+  if (const Extension* extension = call->session().server().options().extension) extension->write_templates(out);
   call->answer(out.end_array().end_object().text(), cached_for_an_hour);
 }
 
 void read_resource(const CallPtr& call) {
   const std::string uri = call->params()["uri"].string_or("");
   if (uri.empty()) return call->fail({invalid_params, "uri: expected a resource's URI."});
-  if (call->session().server().options().fixture && fixture::read_resource(call, uri)) return;
+  const Extension* extension = call->session().server().options().extension;
+  if (extension != nullptr && extension->read_resource(call, uri)) return;
   const Template* row = row_of(uri);
   if (row == nullptr) return call->fail(not_found(*call, uri, "See resources/templates/list."));
   row->changes == Changes::as_run ? read_run(call, uri) : read_pointer(call, uri, row->mime_type);

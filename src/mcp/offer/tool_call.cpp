@@ -3,7 +3,7 @@
 
 #include "base/ids.hpp"
 #include "mcp/methods.hpp"
-#include "mcp/offer/fixture.hpp"
+#include "mcp/offer/extension.hpp"
 #include "mcp/offer/tool_arguments.hpp"
 #include "mcp/offer/tool_inputs.hpp"
 #include "mcp/offer/tools.hpp"
@@ -124,7 +124,8 @@ void call_tool(const CallPtr& call) {
   Session& session = call->session();
   const std::string name = call->params()["name"].string_or("");
   const json::Value given = call->params()["arguments"];
-  if (session.server().options().fixture && fixture::call_tool(call, name)) return;
+  const Extension* extension = session.server().options().extension;
+  if (extension != nullptr && extension->call_tool(call, name)) return;
   const Tool* tool = session.tools().find(name);
   if (tool == nullptr) return call->fail({invalid_params, unknown_tool(session.tools(), name)});
   const auto owned = std::make_shared<const Arguments>(*tool, given);

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "mcp/offer/fixture.hpp"
+#include "mcp/offer/extension.hpp"
 #include "mcp/offer/tool_inputs.hpp"
 #include "mcp/offer/tool_texts.hpp"
 #include "mcp/server.hpp"
@@ -356,7 +356,7 @@ ToolList offered_tools(const ServerOptions& options) {
     offered.tools.push_back(&tool);
     write_tool(list, tool);
   }
-  if (options.fixture) fixture::write_tools(list);
+  if (options.extension != nullptr) options.extension->write_tools(list);
   offered.list = std::move(list.end_array()).text();
   return offered;
 }

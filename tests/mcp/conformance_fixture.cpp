@@ -1,5 +1,5 @@
-// Implements the tools, resources and prompts of MCP's conformance suite.
-#include "mcp/offer/fixture.hpp"
+// A daemon with the tools, resources and prompts that MCP's conformance suite calls. Its HTTP listener needs no token.
+#include "daemon/program.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 #include "mcp/session.hpp"
 
-namespace muniment::mcp::fixture {
+namespace muniment::mcp {
 namespace {
 
 constexpr std::string_view png =
@@ -370,71 +370,78 @@ void answer_contents(const CallPtr& call, std::string_view uri, std::string_view
   call->answer(result.member(key, value).end_object().end_array().end_object().text(), Caching{});
 }
 
+class ConformanceFixture : public Extension {
+ public:
+  void write_tools(json::Writer& list) const override {
+    for (const TestTool& tool : test_tools) {
+      list.begin_object().member("name", tool.name).member("description", "For the conformance suite");
+      list.raw_member("inputSchema", tool.input).end_object();
+    }
+  }
+
+  void write_prompts(json::Writer& list) const override {
+    for (const TestPrompt& prompt : test_prompts) {
+      list.begin_object().member("name", prompt.name).member("description", "For the conformance suite");
+      list.raw_member("arguments", prompt.arguments).end_object();
+    }
+  }
+
+  void write_resources(json::Writer& list) const override {
+    for (const TestResource& resource : test_resources) {
+      list.begin_object().member("uri", resource.uri).member("name", resource.name);
+      list.member("description", "For the conformance suite").member("mimeType", resource.mime_type).end_object();
+    }
+  }
+
+  void write_templates(json::Writer& list) const override {
+    list.begin_object().member("uriTemplate", "test://template/{id}/data").member("name", "Resource Template");
+    list.member("description", "For the conformance suite").member("mimeType", "application/json").end_object();
+  }
+
+  bool call_tool(const CallPtr& call, std::string_view name) const override {
+    for (const TestTool& tool : test_tools) {
+      if (tool.name != name) continue;
+      tool.function(call);
+      return true;
+    }
+    return false;
+  }
+
+  bool get_prompt(const CallPtr& call, std::string_view name) const override {
+    for (const TestPrompt& prompt : test_prompts) {
+      if (prompt.name != name) continue;
+      prompt.function(call);
+      return true;
+    }
+    return false;
+  }
+
+  bool is_resource(std::string_view uri) const override {
+    return std::any_of(std::begin(test_resources), std::end(test_resources),
+                       [&](const TestResource& resource) { return resource.uri == uri; });
+  }
+
+  bool read_resource(const CallPtr& call, std::string_view uri) const override {
+    for (const TestResource& resource : test_resources) {
+      if (resource.uri != uri) continue;
+      const bool binary = !resource.blob.empty();
+      answer_contents(call, uri, resource.mime_type, binary ? "blob" : "text", binary ? resource.blob : resource.text);
+      return true;
+    }
+    constexpr std::string_view begin = "test://template/", end = "/data";
+    if (!uri.starts_with(begin) || !uri.ends_with(end) || uri.size() <= begin.size() + end.size()) return false;
+    const std::string id(uri.substr(begin.size(), uri.size() - begin.size() - end.size()));
+    json::Writer text;
+    text.begin_object().member("id", id).member("templateTest", true).member("data", "Data for ID: " + id).end_object();
+    answer_contents(call, uri, "application/json", "text", text.text());
+    return true;
+  }
+};
+
 }  // namespace
+}  // namespace muniment::mcp
 
-void write_tools(json::Writer& list) {
-  for (const TestTool& tool : test_tools) {
-    list.begin_object().member("name", tool.name).member("description", "For the conformance suite");
-    list.raw_member("inputSchema", tool.input).end_object();
-  }
+int main(int argc, char** argv) {
+  const muniment::mcp::ConformanceFixture fixture;
+  return muniment::daemon::run_program(argc, argv, &fixture);
 }
-
-void write_prompts(json::Writer& list) {
-  for (const TestPrompt& prompt : test_prompts) {
-    list.begin_object().member("name", prompt.name).member("description", "For the conformance suite");
-    list.raw_member("arguments", prompt.arguments).end_object();
-  }
-}
-
-void write_resources(json::Writer& list) {
-  for (const TestResource& resource : test_resources) {
-    list.begin_object().member("uri", resource.uri).member("name", resource.name);
-    list.member("description", "For the conformance suite").member("mimeType", resource.mime_type).end_object();
-  }
-}
-
-void write_templates(json::Writer& list) {
-  list.begin_object().member("uriTemplate", "test://template/{id}/data").member("name", "Resource Template");
-  list.member("description", "For the conformance suite").member("mimeType", "application/json").end_object();
-}
-
-bool call_tool(const CallPtr& call, std::string_view name) {
-  for (const TestTool& tool : test_tools) {
-    if (tool.name != name) continue;
-    tool.function(call);
-    return true;
-  }
-  return false;
-}
-
-bool get_prompt(const CallPtr& call, std::string_view name) {
-  for (const TestPrompt& prompt : test_prompts) {
-    if (prompt.name != name) continue;
-    prompt.function(call);
-    return true;
-  }
-  return false;
-}
-
-bool is_resource(std::string_view uri) {
-  return std::any_of(std::begin(test_resources), std::end(test_resources),
-                     [&](const TestResource& resource) { return resource.uri == uri; });
-}
-
-bool read_resource(const CallPtr& call, std::string_view uri) {
-  for (const TestResource& resource : test_resources) {
-    if (resource.uri != uri) continue;
-    const bool binary = !resource.blob.empty();
-    answer_contents(call, uri, resource.mime_type, binary ? "blob" : "text", binary ? resource.blob : resource.text);
-    return true;
-  }
-  constexpr std::string_view begin = "test://template/", end = "/data";
-  if (!uri.starts_with(begin) || !uri.ends_with(end) || uri.size() <= begin.size() + end.size()) return false;
-  const std::string id(uri.substr(begin.size(), uri.size() - begin.size() - end.size()));
-  json::Writer text;
-  text.begin_object().member("id", id).member("templateTest", true).member("data", "Data for ID: " + id).end_object();
-  answer_contents(call, uri, "application/json", "text", text.text());
-  return true;
-}
-
-}  // namespace muniment::mcp::fixture
