@@ -217,6 +217,6 @@ class Epoch:
         self.counts["halts"] = len(self.history.halted)
 
     def keep_log(self) -> None:
-        kept = pathlib.Path(f"/tmp/muniment-sim-{os.getpid()}-{self.number}.log")
+        kept = pathlib.Path(f"/var/tmp/muniment-sim-{os.getpid()}-{self.number}.log")
         kept.write_text(self.daemon.log_tail(2000))
         self.history.findings.append(f"the daemon's log is kept in {kept}")

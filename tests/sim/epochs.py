@@ -187,7 +187,7 @@ class Epoch:
 
     def keep(self) -> pathlib.Path:
         """Saves the daemon's log, the findings and the operations for an investigation."""
-        kept = pathlib.Path(f"/tmp/muniment-oracle-{os.getpid()}-{self.seed.replace('/', '-')}")
+        kept = pathlib.Path(f"/var/tmp/muniment-oracle-{os.getpid()}-{self.seed.replace('/', '-')}")
         kept.mkdir(exist_ok=True)
         (kept / "daemon.log").write_text(self.daemon.log_tail(5000))
         (kept / "findings").write_text("\n".join(map(str, self.record.findings)))
