@@ -65,7 +65,15 @@ constexpr std::string_view number_words[] = {
     "r",       "zero",     "one",     "two",     "three",  "four",  "five",   "six",   "seven",   "eight",  "nine",
     "ten",     "eleven",   "twelve",  "twenty",  "thirty", "forty", "fifty",  "sixty", "seventy", "eighty", "ninety",
     "hundred", "thousand", "million", "billion", "oh",     "nil",   "double", "triple"};
-constexpr std::string_view slot_articles[] = {"a", "an", "the"};
+// The alphabet of ICAO, which spells names and tokens.
+constexpr std::string_view spelling_words[] = {
+    "alpha",  "alfa",    "bravo",   "charlie", "delta",   "echo",     "foxtrot", "golf",  "hotel",  "india",
+    "juliet", "juliett", "kilo",    "lima",    "mike",    "november", "oscar",   "papa",  "quebec", "romeo",
+    "sierra", "tango",   "uniform", "victor",  "whiskey", "whisky",   "xray",    "x-ray", "yankee", "zulu"};
+constexpr std::ptrdiff_t spelling_words_max = 2;
+// Words with which no slot begins.
+constexpr std::string_view opening_words[] = {"do",     "does",  "did", "is",   "are", "was",  "were",  "can", "could",
+                                              "should", "would", "how", "what", "why", "when", "which", "who", "where"};
 
 // Phrases before and after the question itself.
 constexpr std::string_view polite_beginnings[] = {"please",
@@ -141,6 +149,12 @@ class QuestionMaker {
     if (auto refused = hide_findings(text, sanitiser.find(query))) return *refused;
     if (auto refused = read_tokens(with_plain_marks(text))) return *refused;
     strip_politeness();
+    const auto spelling = std::count_if(tokens_.begin(), tokens_.end(),
+                                        [](const Token& one) { return is_in(spelling_words, one.lowered); });
+    if (spelling > spelling_words_max) return refuse("number", "the question spells a word: ask without it");
+    for (std::size_t i = 0; i + 1 < tokens_.size(); ++i) {
+      if (auto refused = check_pair(i)) return *refused;
+    }
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (auto refused = check_word(i)) return *refused;
     }
@@ -260,14 +274,45 @@ class QuestionMaker {
     if (capital && !first && word->rank != WordClass::term && token.lowered != "i")
       return hide_word(index, "name", "is written like a name");
     if (word->rank == WordClass::rare) {
-      const auto chunks = frequency_(token.lowered);
-      if (!chunks)
-        return refuse("corpus_unknown",
-                      "the corpora cannot be searched for the words of the question: " + chunks.error().message);
-      if (*chunks > 0) return hide_word(index, "corpus", "occurs in the corpora and is rare in general language");
+      bool held = false;
+      const std::string forms = word->base + " " + lowered_text(base);
+      for (const std::string_view part : words_in(forms)) {
+        if (auto refused = search(part, held)) return refused;
+      }
+      if (held) return hide_word(index, "corpus", "occurs in the corpora and is rare in general language");
     }
     if (!token.replaced) token.text = word->text + ending;
     return std::nullopt;
+  }
+
+  Refused search(std::string_view word, bool& held) const {
+    const auto chunks = frequency_(word);
+    if (!chunks) {
+      return refuse("corpus_unknown",
+                    "the corpora cannot be searched for the words of the question: " + chunks.error().message);
+    }
+    held = held || *chunks > 0;
+    return std::nullopt;
+  }
+
+  // Finds a name that is cut into two words.
+  Refused check_pair(std::size_t index) const {
+    const std::string& first = tokens_[index].lowered;
+    const std::string& second = tokens_[index + 1].lowered;
+    const std::string joined = first + second;
+    const auto word = general_word(joined);
+    const auto is_rare = [](const std::string& part) {
+      const auto found = general_word(part);
+      return found && found->rank == WordClass::rare;
+    };
+    // "unit test" is no cut word, although the corpora may hold "unittest".
+    const bool may_be_cut = word ? word->rank == WordClass::rare : is_rare(first) || is_rare(second);
+    if (first.size() < 2 || second.size() < 2 || !may_be_cut) return std::nullopt;
+    bool held = false;
+    if (auto refused = search(joined, held)) return refused;
+    if (!held) return std::nullopt;
+    return refuse("corpus", "words " + std::to_string(index + 1) + " and " + std::to_string(index + 2) +
+                                " of the question make one that occurs in the corpora: ask without it");
   }
 
   Refused hide_word(std::size_t index, std::string_view detail, std::string_view reason) {
@@ -354,6 +399,7 @@ class QuestionMaker {
                          "(my, our, this, today): ask in general");
         return false;
       }
+      if (first && is_in(opening_words, token.lowered)) return false;
       if (is_in(joining_words, token.lowered)) continue;
       ++terms;
       replaced += token.replaced ? 1U : 0U;

@@ -1,4 +1,5 @@
-"""The parts of `scripts/bench sanitiser`: recall for each class and obfuscation, false alarms for each rule, and throughput."""
+"""The parts of `scripts/bench sanitiser`: recall for each class and obfuscation, false alarms for each rule, throughput, and the
+questions that may leave: those with a canary, and honest ones."""
 from __future__ import annotations
 
 import collections
@@ -18,6 +19,8 @@ from log_bench import Row
 
 RECALL_MIN, CLASS_RECALL_MIN, FALSE_ALARMS_MAX, MB_PER_S_MIN = .95, .8, .02, 100
 POSITIVES, NEGATIVES = 1_500, 3_000
+CANARIES, LET_THROUGH_MIN = 10_000, .8
+QUESTIONS = pathlib.Path(__file__).parents[1] / "data" / "questions"
 FOUND_MIN = .5   # part of the secret's bytes that the findings cover
 seed = int(os.environ.get("SEED", "1"))
 sets: list[pathlib.Path] = []   # further files of cases: {"class", "text"} with "begin" and "end", or the class "negative"
@@ -98,4 +101,38 @@ def speed(seconds: int, _repeat: int) -> Iterator[Row]:
     yield Row("first search of a process", f"{first / 1000:.1f} ms", "10 ms", first / 10_000, 1, at_most=True)
 
 
-PARTS = {"recall": recall, "alarms": alarms, "speed": speed}
+def bench(*arguments: str) -> dict[str, Any]:
+    done = subprocess.run([str(support.BUILD / "sanitiser_bench"), *arguments], check=True, capture_output=True, text=True)
+    print(done.stderr, file=sys.stderr, end="", flush=True)
+    return dict(json.loads(done.stdout))
+
+
+def canaries(_seconds: int, _repeat: int) -> Iterator[Row]:
+    made = bench("canaries", str(seed), str(CANARIES), str(QUESTIONS / "general.txt"))
+    for setting in ("refuse", "replace"):
+        yield Row(f"canary questions, {setting}: leaked", str(made[f"{setting}_leaked"]), f"{CANARIES} questions, {made[setting]} of them leave without their canary", made[f"{setting}_leaked"], 0, at_most=True)
+
+
+def corpora() -> Iterator[tuple[str, set[str]]]:
+    """Yields names of corpora and their words."""
+    yield "no corpus", set()
+    root = pathlib.Path(__file__).parents[2]
+    texts = "".join(path.read_text() for path in (root / "README.md", *(root / "docs").glob("*.md")))
+    yield "corpus of this repository's documents", set(re.findall("[a-z]+", texts.lower()))
+    if (passages := log_bench.SHARED / "data" / "passages" / "corpus.jsonl.zst").exists():
+        text = subprocess.run(["zstdcat", str(passages)], check=True, capture_output=True, text=True).stdout
+        yield "corpus of 100,000 technical passages", set(re.findall("[a-z]+", text.lower()))
+
+
+def questions(_seconds: int, _repeat: int) -> Iterator[Row]:
+    for corpus, words in corpora():
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("\n".join(sorted(words)))
+            file.flush()
+            for name in ("general", "held_out"):   # the table of templates was not written for the second set
+                made = bench("questions", str(QUESTIONS / f"{name}.txt"), file.name)
+                part = made["leave"] / made["questions"]
+                yield Row(f"honest questions, {name.replace('_', ' ')}, {corpus}", f"{part:.3f}", f"{made['leave']} of {made['questions']}", part, LET_THROUGH_MIN)
+
+
+PARTS = {"recall": recall, "alarms": alarms, "speed": speed, "canaries": canaries, "questions": questions}

@@ -1,4 +1,5 @@
-// Targets of the sanitiser: any text, and any file of rules.
+// Targets of the sanitiser: any text, any file of rules, and any query of which a question is made.
+#include "bridge/question.hpp"
 #include "bridge/sanitiser.hpp"
 #include "fuzz/target.hpp"
 
@@ -23,6 +24,24 @@ void try_rules(const std::string& toml) {
   if (sanitiser.add_rules(toml)) sanitiser.find("ACME-12345 and noise");
 }
 
+// A question is text of ASCII in one line, and the sanitiser finds nothing in it.
+void try_query(const std::string& query) {
+  thread_local bridge::Sanitiser sanitiser(bridge::Scope::outbound);
+  const auto corpora = [](std::string_view word) -> Result<std::size_t> { return word.size() % 2; };
+  for (const auto terms : {bridge::PrivateTerms::refuse, bridge::PrivateTerms::replace}) {
+    const auto made = bridge::make_question(query, sanitiser, corpora, terms);
+    const auto* question = std::get_if<bridge::Question>(&made);
+    if (question == nullptr) {
+      require(!std::get<bridge::QuestionRefusal>(made).detail.empty(), "a refusal has no detail");
+      continue;
+    }
+    require(!question->template_id.empty(), "a question has no template");
+    for (const char c : question->text) require(c >= ' ' && c < 0x7f, "a question holds other characters than ASCII");
+    require(question->text.find('{') == std::string::npos, "a slot is not filled");
+    require(sanitiser.find(question->text).empty(), "the sanitiser finds something in a question");
+  }
+}
+
 }  // namespace
 
 std::vector<Target> bridge_targets() {
@@ -34,6 +53,11 @@ std::vector<Target> bridge_targets() {
             "Y2FyZCA0MTExMTExMTExMTExMTEx 63 61 72 64 20 34 31 31 31 31 31 31",
             "\xd0\xb0nn\xe2\x80\x8b\xef\xbc\xa0"
             "example.com 2001:db8::1 C:\\Users\\ann\\x"}},
+          {"question",
+           try_query,
+           {"what is the difference between TCP and a queue?", "please compare a falcon's nest with C++",
+            "why doesn\u2019t /srv/ledger/data.db work with Python", "how do I calculate compound interest in 5 steps",
+            "explain kqzrt to Ann Lee (ann@example.com)"}},
           {"sanitiser_rules",
            try_rules,
            {"[[rules]]\nid='a'\nregex='''ACME-([0-9]+)'''\nkeywords=['acme']\n[[rules.allowlists]]\nregexes=['x']\n"}}};

@@ -3,13 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <random>
 #include <set>
 #include <string>
 
 #include "base/limits.hpp"
 #include "bridge/question/general_language.hpp"
 #include "bridge/question/templates.hpp"
+#include "support/question_canaries.hpp"
 
 namespace muniment::bridge {
 namespace {
@@ -116,6 +119,50 @@ TEST(Question, ARefusalHoldsNoPartOfTheQuestion) {
   for (const std::string query : {"what is kqzrtmark", "kqzrtmark", "who is kqzrtmark@example.com", "Kqzrtmark!"}) {
     const auto made = ask(query);
     EXPECT_EQ(std::get<QuestionRefusal>(made).message.find("qzrtmark"), std::string::npos) << query;
+  }
+}
+
+std::vector<std::string> questions(const std::string& name) {
+  std::vector<std::string> lines;
+  std::ifstream file(MUNIMENT_QUESTIONS "/" + name);
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+// `scripts/bench sanitiser canaries` tries 10,000.
+TEST(Question, NoCanaryLeaves) {
+  const auto ordinary = questions("general.txt");
+  ASSERT_GE(ordinary.size(), 200U);
+  std::mt19937_64 random(1);
+  std::set<std::string> kinds;
+  for (int i = 0; i < 600; ++i) {
+    const testing::CanaryQuestion canary = testing::make_canary(random, ordinary);
+    kinds.insert(canary.kind);
+    for (const PrivateTerms terms : {PrivateTerms::refuse, PrivateTerms::replace}) {
+      const auto made = ask(canary.query, terms, corpora_with({canary.words.begin(), canary.words.end()}));
+      if (const auto* question = std::get_if<Question>(&made)) {
+        EXPECT_FALSE(testing::leaks(canary, question->text)) << canary.query << " -> " << question->text;
+      }
+    }
+  }
+  EXPECT_GE(kinds.size(), 30U);
+}
+
+// A check that finds nothing would pass the test above.
+TEST(Question, ALeakIsSeen) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200; ++i) {
+    const testing::CanaryQuestion canary = testing::make_canary(random, {"what is water"});
+    EXPECT_TRUE(canary.how != "none" || testing::leaks(canary, canary.query)) << canary.query;
+  }
+}
+
+TEST(Question, MostHonestQuestionsLeave) {
+  for (const std::string name : {"general.txt", "held_out.txt"}) {
+    const auto all = questions(name);
+    const auto leaving = std::count_if(all.begin(), all.end(),
+                                       [](const std::string& query) { return !sent(query).starts_with("refused"); });
+    EXPECT_GE(leaving * 10, static_cast<std::ptrdiff_t>(all.size()) * 8) << name << ": " << leaving;
   }
 }
 

@@ -55,12 +55,12 @@ constexpr Ending endings[] = {{"s", ""},   {"es", ""},   {"ies", "y"}, {"ed", ""
                               {"ing", ""}, {"ing", "e"}, {"ly", ""},   {"ly", "le"}, {"ness", ""}};
 constexpr std::size_t base_bytes_min = 3;
 
-// Finds a word, or the one of which it is a regular form.
-std::optional<WordClass> rank_of(const std::string& lowered) {
-  if (const auto found = words().find(lowered); found != words().end()) return found->second.rank;
-  std::optional<WordClass> rank;
+// Finds the most common word of which this is a regular form.
+std::optional<GeneralWord> inflected(const std::string& lowered) {
+  std::optional<GeneralWord> word;
   for (const Ending& one : endings) {
     if (lowered.size() < one.ending.size() + base_bytes_min || !lowered.ends_with(one.ending)) continue;
+    if (lowered.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) break;
     const std::string stem = lowered.substr(0, lowered.size() - one.ending.size());
     std::string bases[] = {stem + std::string(one.base), {}};
     if (one.ending != "s" && one.base.empty() && stem[stem.size() - 1] == stem[stem.size() - 2])
@@ -68,10 +68,10 @@ std::optional<WordClass> rank_of(const std::string& lowered) {
     for (const std::string& base : bases) {
       const auto found = words().find(base);
       if (found == words().end() || found->second.rank == WordClass::term) continue;
-      if (!rank || found->second.rank < *rank) rank = found->second.rank;
+      if (!word || found->second.rank < word->rank) word = GeneralWord{found->second.rank, lowered, base};
     }
   }
-  return rank;
+  return word;
 }
 
 }  // namespace
@@ -80,16 +80,17 @@ std::optional<GeneralWord> general_word(std::string_view word) {
   const std::string lowered = lower_word(word);
   for (const std::string& spelling : {std::string(word), lowered}) {
     if (const auto found = words().find(spelling); found != words().end())
-      return GeneralWord{found->second.rank, std::string(found->second.text)};
+      return GeneralWord{found->second.rank, std::string(found->second.text), lowered};
   }
-  if (const auto rank = rank_of(lowered)) return GeneralWord{*rank, lowered};
+  if (auto form = inflected(lowered)) return form;
   const std::size_t mark = word.find_first_of("-/");
   if (mark == std::string_view::npos || mark < 2 || mark + 2 >= word.size()) return std::nullopt;
   const auto first = general_word(word.substr(0, mark));
   const auto rest = general_word(word.substr(mark + 1));
   if (!first || !rest) return std::nullopt;
   const bool rare = first->rank == WordClass::rare || rest->rank == WordClass::rare;
-  return GeneralWord{rare ? WordClass::rare : WordClass::common, first->text + word[mark] + rest->text};
+  return GeneralWord{rare ? WordClass::rare : WordClass::common, first->text + word[mark] + rest->text,
+                     first->base + " " + rest->base};
 }
 
 }  // namespace muniment::bridge

@@ -12,6 +12,7 @@ enum class WordClass { common, rare, term };
 struct GeneralWord {
   WordClass rank;
   std::string text;  // in its usual case
+  std::string base;  // in lower case, without a regular ending; of a compound, the parts with a space between them
 };
 
 // Looks up a word or a compound of words ("load-balancing"), also an inflected form of a word of the table. A term that
