@@ -167,7 +167,9 @@ bool named_unknown_word(const CLI::App& app) {
     fmt::print(stderr, "{}: there is no command \"{}\".{} See: {} --help\n", path, shown, did_you_mean(word, commands),
                path);
   } else {
-    fmt::print(stderr, "{}: unexpected argument \"{}\". See: {} --help\n", path, shown, path);
+    const bool takes_text = command.get_option_no_throw("TEXT") != nullptr;
+    fmt::print(stderr, "{}: unexpected argument \"{}\".{} See: {} --help\n", path, shown,
+               takes_text ? " Put a text of several words in quotes." : "", path);
   }
   return true;
 }

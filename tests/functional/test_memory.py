@@ -44,12 +44,12 @@ class MemoryCase(DaemonCase):
         result: list[dict[str, Any]] = self.call("evidence.retrieve", queries=[{"query": question, "corpus": self.corpus}], **more)["results"][0]["cards"]
         return result
 
-    def command(self, *words: str, code: int = 0) -> str:
+    def command(self, *words: str, code: int = 0, shown: str = "stdout") -> str:
         corpus = [] if words[0] == "audit" else ["--corpus", self.corpus]
         done = subprocess.run([str(BUILD / "muniment"), "--data", str(self.daemon.data), "--no-autostart", *words, *corpus], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=COMMAND_S_MAX)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout + (done.stderr if code else "")
+        return done.stdout + (done.stderr if code or shown == "stderr" else "")
 
 
 class Words(MemoryCase):
@@ -100,6 +100,29 @@ class Words(MemoryCase):
         with self.refused("not_found"):
             self.client.forget("illness", corpus=self.corpus, erase=True)
         self.assertIn("CONSISTENT", self.command("audit", "verify", code=2))   # 2: not signed
+
+    def test_an_erasure_lists_the_answers_that_quote_the_text(self) -> None:
+        self.remember("illness", "Kim has a zygomorphic illness.")
+        asked = self.client.ask("which illness does Kim have", corpus=self.corpus)
+        self.remember("illness", "Kim has a zygomorphic illness, and takes pills.")
+        erased = self.client.forget("illness", erase=True, corpus=self.corpus)
+        self.assertEqual(erased["answers"], [{"seq": asked["seq"], "run_id": "_log"}])
+        self.remember("other", "Kim has a campanulate illness.")
+        asked = self.client.ask("which illness does Kim have", corpus=self.corpus)
+        self.assertIn(f" audit redact {asked['seq']} ", self.command("forget", "other", "--erase"))
+
+    def test_a_question_of_several_words_needs_no_quotes(self) -> None:
+        self.remember("home", "Kim lives in Porto.", tags=["place"])
+        self.assertIn("Porto", self.command("recall", "where", "does", "Kim", "live"))
+        self.assertIn("Porto", self.command("ask", "--tag", "place", "where", "does", "Kim", "live"))
+        self.assertIn("in quotes", self.command("remember", "Kim", "lives", "in", "Porto", code=3))
+
+    def test_what_was_just_forgotten_is_no_fault_of_the_answer(self) -> None:
+        for n in range(20):
+            self.remember("home", f"Kim lives in house {n}.")
+            self.client.forget("home", corpus=self.corpus)
+            answer = self.recall("where does Kim live")
+            self.assertNotIn("could not be verified", str(answer.get("degraded")))
 
     def test_what_shares_a_file_is_not_erased(self) -> None:
         documents = [{"id": name, "text": f"The {name} of the harbour."} for name in ("lamp", "lens")]
@@ -157,6 +180,31 @@ class Current(MemoryCase):
             lines = self.recall(question)["text"].splitlines()
             self.assertIn(text[1], lines[1])
             self.assertIn('"older_than":1', lines[2])
+
+    def test_an_answer_begins_with_the_newer_fact(self) -> None:
+        self.remember("db-0", "Production uses Postgres 13.")
+        self.remember("db-1", "Production was moved to Postgres 16 in June.")
+        answer = self.client.ask("Which Postgres version does production use?", corpus=self.corpus)
+        self.assertEqual(answer["answer"], "Production was moved to Postgres 16 in June. [1]\nProduction uses Postgres 13. [2] [older than 1]")
+        self.assertEqual([one.get("older_than") for one in answer["provenance"]["local"]], [None, 1])
+
+    def test_a_stated_time_in_the_future_makes_no_fact_newer(self) -> None:
+        self.remember("a", "Production uses Postgres 99.", timestamp="9999-12-31T00:00:00Z")
+        self.remember("b", "Production uses Postgres 16 now.")
+        self.assertEqual(self.cards("which Postgres does production use")[0]["document"], "b")
+
+    def test_an_untrusted_fact_does_not_displace_a_trusted_one(self) -> None:
+        self.remember("a", "Production uses Postgres 16.", trust="trusted")
+        self.remember("b", "Production uses Postgres 99 now.")
+        self.assertNotIn("older_than", self.recall("which Postgres does production use")["text"])
+        self.remember("c", "Production uses Postgres 17 now.", trust="trusted")
+        self.assertEqual(self.cards("which Postgres does production use")[0]["document"], "c")
+
+    def test_the_same_text_under_another_limit_replaces_no_text(self) -> None:
+        self.remember("pin", "The pin is 1234.", expires_at="2999-01-01")
+        self.assertNotIn("replaces", self.remember("pin", "The pin is 1234."))
+        self.assertNotIn("replaces", self.recall("what is the pin")["text"])
+        self.assertEqual(len(self.client.history("pin", corpus=self.corpus)), 2)
 
     def test_the_source_stated_time_decides(self) -> None:
         self.remember("a", "Production was moved to Postgres 16.", timestamp="2026-06-01T00:00:00Z")
@@ -241,6 +289,38 @@ class Review(MemoryCase):
         self.assertIn("Faro", self.recall("where does Kim live")["text"])
         self.assertEqual(self.command("memory", "review"), "")
 
+    def test_a_session_under_review_removes_nothing(self) -> None:
+        self.remember("home", "Kim lives in Porto.")
+        host = self.host("--review", "--toolset", "documents")
+        for name, arguments in (("forget", {"subject": "home"}), ("forget", {"subject": "home", "erase": True}),
+                                ("retract_document", {"document": "home", "reason": "x"})):
+            with self.subTest(name=name):
+                refused = host.call(2, name, corpus=self.corpus, **arguments)["result"]
+                self.assertTrue(refused["isError"])
+                self.assertIn("denied: ", refused["content"][0]["text"])
+        self.assertIn("Porto", self.recall("where does Kim live")["text"])
+
+    def test_a_fact_that_waits_is_always_in_the_list(self) -> None:
+        host = self.host("--review")
+        host.call(1, "remember", subject="pet", text="Kim has a parrot.", corpus=self.corpus + ".review")
+        self.assertIn("pet", self.command("memory", "review"))
+
+    def test_erasing_an_accepted_fact_erases_its_text_before_the_review(self) -> None:
+        self.host("--review").call(1, "remember", subject="pet", text="Kim has a zygodactyl parrot.", corpus=self.corpus)
+        self.command("memory", "review", "pet", "--accept")
+        self.command("forget", "pet", "--erase")
+        found = subprocess.run(["grep", "-rl", "zygodactyl", str(self.daemon.data / "artifacts" / "runs" / "_log")], capture_output=True, text=True, timeout=60)
+        self.assertEqual(found.stdout, "")
+
+    def test_the_host_is_told_of_a_missing_subject(self) -> None:
+        host = self.host()
+        for name in ("forget", "history"):
+            self.assertIn("subject is required", host.call(2, name)["result"]["content"][0]["text"])
+
+    def test_the_advice_for_quarantined_facts_is_a_command(self) -> None:
+        self.remember("page", "The admin password is swordfish.", trust="quarantined")
+        self.assertIn(" query --trust quarantined", self.command("recall", "admin password", shown="stderr"))
+
     def test_a_fact_is_trusted_as_its_sources(self) -> None:
         page = self.remember("page", "The admin password is swordfish.", trust="quarantined")
         derived = self.remember("plan", "Use the password swordfish for the admin.", source=page["uri"], trust="trusted")
@@ -263,9 +343,21 @@ class BadInput(MemoryCase):
                 self.remember("home", "Kim lives in Porto.", **more)
         with self.refused("invalid_argument"):
             self.remember("x" * 10_000, "Kim lives in Porto.")
+        for blank in ("", " \n "):
+            with self.refused("invalid_argument"):
+                self.remember("home", blank)
         with self.refused("not_found"):
             self.client.memories(corpus=self.corpus)
         self.remember("x" * 600, "Kim lives in Porto.", expires_at="9999-12-31")
+
+    def test_facts_of_many_clients_at_once_are_all_stored(self) -> None:
+        def once(n: int) -> Any:
+            with self.daemon.client() as client:
+                return client.call("corpus.ingest", corpus=self.corpus, documents=[{"id": f"sky-{n}", "text": "The sky is blue."}], known=True)["errors"]
+
+        with concurrent.futures.ThreadPoolExecutor(64) as pool:
+            self.assertEqual(list(pool.map(once, range(64))), [[]] * 64)
+        self.assertEqual(len(self.client.memories(corpus=self.corpus)), 64)
 
     def test_the_same_fact_from_many_processes_is_one_fact(self) -> None:
         script = ("import sys, muniment\n"

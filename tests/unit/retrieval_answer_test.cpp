@@ -34,6 +34,10 @@ TEST(Sentences, EndAtTheirMarksAndNotAtAbbreviations) {
   EXPECT_EQ(texts_of("बंदरगाह की स्थापना 1850 में हुई थी। बंदरगाह का प्रमुख रमेश है।"),
             (Texts{"बंदरगाह की स्थापना 1850 में हुई थी।", "बंदरगाह का प्रमुख रमेश है।"}));
   EXPECT_EQ(texts_of("هل المدرسة مفتوحة؟ نعم."), (Texts{"هل المدرسة مفتوحة؟", "نعم."}));
+  EXPECT_EQ(texts_of("Kims Geburtstag ist am 4. Mai. Das 2. Haus steht."),
+            (Texts{"Kims Geburtstag ist am 4. Mai.", "Das 2. Haus steht."}));
+  EXPECT_EQ(texts_of("1. Open the door. 2. Wait."), (Texts{"1. Open the door.", "2. Wait."}));
+  EXPECT_EQ(texts_of("He is 42. She came in 1984. It rains."), (Texts{"He is 42.", "She came in 1984.", "It rains."}));
   EXPECT_EQ(texts_of(""), Texts{});
   EXPECT_EQ(texts_of(" \n\n "), Texts{});
 }
@@ -128,6 +132,22 @@ TEST(Extractive, PrefersTheBetterPassageAndUsesItsTitle) {
   EXPECT_EQ(sentences_of_draft(drafted("When does the lighthouse open?", titled)), Texts{"It opens at eight."});
 }
 
+TEST(Extractive, ANewerFactAnswersBeforeTheOneThatItMayReplace) {
+  std::vector<AnswerSource> sources = {source("Production was moved to Postgres 16 in June.", .2),
+                                       source("Production uses Postgres 13.", 1), source("It rains in June.", .1)};
+  EXPECT_EQ(sentences_of_draft(drafted("Which Postgres does production use?", sources)),
+            Texts{"Production uses Postgres 13."});
+  sources[1].newer = 0;
+  EXPECT_EQ(sentences_of_draft(drafted("Which Postgres does production use?", sources)),
+            (Texts{"Production was moved to Postgres 16 in June.", "Production uses Postgres 13."}));
+  sources[0].score = 0;
+  EXPECT_EQ(sentences_of_draft(drafted("Which Postgres does production use?", sources)).size(), 2U);
+  sources[0] = source("Is production moved to Postgres 16?", .2);
+  EXPECT_EQ(sentences_of_draft(drafted("Which Postgres does production use?", sources)),
+            Texts{"Production uses Postgres 13."})
+      << "a question is no answer";
+}
+
 TEST(Extractive, EverySentenceIsVerbatimInOrderAndOnce) {
   rc::check("extractive", [](const std::vector<std::uint8_t>& choices) {
     static const std::vector<std::string> words = {"keeper ", "basin ", "ship. ",   "The ",  "Ada! ",
@@ -177,11 +197,13 @@ TEST(Confidence, SignalsFollowFromTheScores) {
   const std::vector<std::pair<std::string, double>> both = {{"lexical", 9}, {"encoder", .8}}, words = {{"lexical", 11}},
                                                     meaning = {{"encoder", .9}};
   const std::vector<RankedScore> candidates = {{.9, both}, {.5, words}, {.3, meaning}};
-  const Signals signals = signals_of(candidates);
+  const Signals signals = signals_of(candidates, 2'713);
   EXPECT_DOUBLE_EQ(signals.spread, .5);
   EXPECT_DOUBLE_EQ(signals.lexical, std::log1p(11));
-  EXPECT_DOUBLE_EQ(signals_of(std::span(candidates).first(1)).spread, .9);
-  EXPECT_DOUBLE_EQ(signals_of({}).spread, 0);
+  EXPECT_GT(signals_of(candidates, 2).lexical, signals_of(candidates, 200).lexical) << "few passages: low scores";
+  EXPECT_DOUBLE_EQ(signals_of(candidates, 0).lexical, signals_of(candidates, 4).lexical);
+  EXPECT_DOUBLE_EQ(signals_of(std::span(candidates).first(1), 2'713).spread, .9);
+  EXPECT_DOUBLE_EQ(signals_of({}, 0).spread, 0);
   EXPECT_EQ(values_of({.1, .2, .3, .4}), (std::array<double, signal_count>{.1, .2, .3, .4}));
 }
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/limits.hpp"
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/show/empty_answer.hpp"
 #include "cli/time_option.hpp"
@@ -12,7 +13,7 @@ namespace muniment::cli {
 namespace {
 
 struct AskOptions {
-  std::string text = "-";
+  std::vector<std::string> words;
   bool from_stdin = false;
   std::optional<std::int64_t> passages;
   std::string corpus;
@@ -23,13 +24,14 @@ struct AskOptions {
 };
 
 void declare_ask(CLI::App& command, AskOptions& options) {
-  command.add_option("QUESTION", options.text, "Question with query markup; - or none reads stdin");
+  command.add_option("QUESTION", options.words, "Question with query markup; - or none reads stdin");
   command.add_flag("--stdin", options.from_stdin, "Read the question from standard input");
   command.add_option("-k", options.passages, "Largest number of passages (default 5)")
       ->check(CLI::Range(std::size_t{1}, limits::ask_passages_max));
   command.add_option("--corpus", options.corpus, "Search only this corpus");
-  command.add_option("--tag", options.tags, "Use only documents with this tag");
-  command.add_option("--file", options.files, "Use only this document (CORPUS/ID) or source (URI)");
+  command.add_option("--tag", options.tags, "Use only documents with this tag")->allow_extra_args(false);
+  command.add_option("--file", options.files, "Use only this document (CORPUS/ID) or source (URI)")
+      ->allow_extra_args(false);
   command.add_option("--run", options.run, "Run that records the answer");
   add_asof_option(command, options.asof, "State as of this event or time");
 }
@@ -62,7 +64,8 @@ void print_provenance(const Output& out, const json::Value& local) {
 }
 
 Status ask_question(Session& session, const AskOptions& options) {
-  ASSIGN_OR_RETURN(const std::string question, question_text(options.from_stdin ? "-" : options.text));
+  ASSIGN_OR_RETURN(const std::string question,
+                   question_text(options.from_stdin || options.words.empty() ? "-" : joined(options.words, " ")));
   ASSIGN_OR_RETURN(const std::string params, ask_params(session, options, question));
   ASSIGN_OR_RETURN(const Message answer, session.call("ask", params));
   const json::Value result = answer.result();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/show/empty_answer.hpp"
 #include "cli/time_option.hpp"
@@ -12,7 +13,7 @@ namespace muniment::cli {
 namespace {
 
 struct ContextOptions {
-  std::string text;
+  std::vector<std::string> words;
   std::string corpus;
   std::optional<std::int64_t> budget;
   std::optional<double> min_confidence;
@@ -21,7 +22,8 @@ struct ContextOptions {
 };
 
 void declare_context(CLI::App& command, ContextOptions& options) {
-  command.add_option("TEXT", options.text, "Question with query markup: in: tag: \"words\"; - reads stdin")->required();
+  command.add_option("TEXT", options.words, "Question with query markup: in: tag: \"words\"; - reads stdin")
+      ->required();
   command.add_option("--corpus", options.corpus, "Search only this corpus");
   command.add_option("--budget", options.budget, "Token budget (default 4,000)")->check(CLI::Range(0, 131'072));
   command.add_option("--min-confidence", options.min_confidence, "Print nothing below this probability of an answer")
@@ -46,7 +48,7 @@ Result<std::string> params_of(Session& session, const ContextOptions& options, c
 }
 
 Status build_context(Session& session, const ContextOptions& options) {
-  ASSIGN_OR_RETURN(const std::string question, question_text(options.text));
+  ASSIGN_OR_RETURN(const std::string question, question_text(joined(options.words, " ")));
   ASSIGN_OR_RETURN(const std::string params, params_of(session, options, question));
   ASSIGN_OR_RETURN(const Message answer, session.call("context.build", params));
   const json::Value result = answer.result();

@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/limits.hpp"
+#include "base/memory_names.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "client/arguments.hpp"
@@ -15,12 +16,11 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::size_t shown_bytes = 160;
-constexpr std::string_view pending_ending = ".review";  // of the corpus of facts that wait for review
 
 struct MemoryOptions {
   std::string subject;
   std::string text;
-  std::string corpus = "memory";
+  std::string corpus{memory_corpus};
   std::string source;
   std::string expires;
   std::string review;
@@ -118,6 +118,11 @@ Status forget_as(Session& session, const MemoryOptions& options, const std::stri
   session.out().line(fmt::format("{}  {}/{}  seq {}", result["erased_files"] ? "erased" : "forgotten",
                                  session.out().one_line(result["corpus"].string_or("")),
                                  session.out().one_line(result["document"].string_or("")), result["seq"].source()));
+  for (const json::Value quoting : result["answers"]) {
+    session.out().line(session.out().advised(fmt::format(
+        "  the answer {0} in {1} quotes it and keeps its text. To erase it too: muniment audit redact {0} --reason REASON",
+        quoting["seq"].source(), session.out().one_line(quoting["run_id"].string_or("")))));
+  }
   return success();
 }
 
@@ -200,7 +205,7 @@ std::string waits_for(const json::Value& row, const std::string& now) {
 
 // Returns the corpus of the fact to decide on: that of the facts that wait, if it has the subject.
 std::string corpus_to_review(Session& session, const MemoryOptions& options) {
-  const std::string pending = options.corpus + std::string(pending_ending);
+  const std::string pending = options.corpus + std::string(review_ending);
   json::Writer which;
   which.begin_object().member("corpus", pending).member("document", options.subject).end_object();
   return session.call("document.get", std::move(which).text()) ? pending : options.corpus;
@@ -257,7 +262,7 @@ Status review(Session& session, const MemoryOptions& options) {
     table.add({out.one_line(row["document"].string_or("")), day_of(row["timestamp"]), why,
                out.one_line(row["source"].string_or("")), text_of(out, row)});
   };
-  for (const std::string_view ending : {std::string_view(), pending_ending}) {
+  for (const std::string_view ending : {std::string_view(), review_ending}) {
     MemoryOptions all = options;
     all.subject.clear();
     all.corpus += ending;

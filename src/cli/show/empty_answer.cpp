@@ -35,7 +35,7 @@ Result<std::string> empty_answer(const json::Value& result, const std::string& q
   if (reason == "filtered_out") return std::string("no match passes the filters");
   if (reason == "all_quarantined")
     return "all matches are quarantined" + (result["count"] ? " (" + count + ")" : "") +
-           "; --trust quarantined shows them";
+           ". To see them: muniment query --trust quarantined, or muniment memory review";
   if (reason == "low_confidence")
     return "the passages found hold the answer with a probability of " +
            fmt::format("{:.2f}", result["confidence"].as_double().value_or(0));

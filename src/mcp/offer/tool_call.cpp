@@ -99,6 +99,16 @@ void reply(const Running& running, const NativeReply& reply) {
   finish(running, running.tool->say(reply.result), reply.result.source(), failed);
 }
 
+// A session whose facts wait for review removes none either: the removal of a true fact misleads as a false fact does.
+Result<std::string> params_of(const Tool& tool, const json::Value& arguments, const Setting& setting) {
+  if (setting.review && tool.hints.destructive) {
+    return Error(Errc::denied,
+                 "what this session remembers waits for review, and it removes nothing. Ask the user, who can: "
+                 "muniment forget SUBJECT");
+  }
+  return tool.adapt ? tool.adapt(arguments, setting) : plain_params(tool.method, arguments, setting.run_id);
+}
+
 // Answers the tool `status` with the result of the call that has this handle.
 void answer_handle(const CallPtr& call, const std::string& handle) {
   Session& session = call->session();
@@ -142,9 +152,9 @@ void call_tool(const CallPtr& call) {
     if (running.call->answered() && !running.call->has_handle()) return;  // cancelled meanwhile
     const Tool& called = *running.tool;
     const std::string& run = running.call->session().run().id();
-    Result<std::string> params = called.adapt ? called.adapt(arguments, {run, running.call->session().review()})
-                                              : plain_params(called.method, arguments, run);
-    if (!params) return finish(running, fmt::format("invalid_argument: {}", params.error().message), {}, true);
+    Result<std::string> params = params_of(called, arguments, {run, running.call->session().review()});
+    if (!params)
+      return finish(running, fmt::format("{}: {}", name_of(params.error().code), params.error().message), {}, true);
     running.call->native(called.method, *std::move(params),
                          [running](const NativeReply& native) { reply(running, native); });
   });

@@ -12,12 +12,12 @@
 #include "base/ids.hpp"
 #include "base/json/schema.hpp"
 #include "base/limits.hpp"
+#include "base/memory_names.hpp"
 #include "mcp/offer/tools.hpp"
 
 namespace muniment::mcp {
 namespace {
 
-constexpr std::string_view default_corpus = "memory";
 constexpr int cards_shown = 5;  // by default: a model reads all of them
 
 // Sets the method's own time limit to its maximum, so that it does not end before the host's.
@@ -158,9 +158,15 @@ std::string renamed_input(std::string_view method, std::string_view name, std::s
   return std::move(out.member("additionalProperties", false).end_object()).text();
 }
 
+bool names_subject(const json::Value& arguments) {
+  return arguments["subject"] || arguments["id"] || arguments["document"];
+}
+
+Error no_subject() { return {Errc::invalid_argument, "subject is required: that of the fact, as memories lists it."}; }
+
 // Writes the arguments with the native name of the subject, and with the default corpus.
 void write_memory_members(json::Writer& out, const json::Value& arguments) {
-  out.member("corpus", arguments["corpus"].string_or(default_corpus));
+  out.member("corpus", arguments["corpus"].string_or(memory_corpus));
   for (const json::Value member : arguments) {
     const std::string key = member.key();
     if (key != "corpus" && key != "_meta")
@@ -211,8 +217,9 @@ Result<std::string> remember_params(const json::Value& arguments, const Setting&
     return Error(Errc::invalid_argument, "give the document as text, path or artifact_id.");
   json::Writer out;
   // A text that waits for review does not replace a known one: until it is accepted it is in a corpus of its own.
-  const std::string corpus = arguments["corpus"].string_or(default_corpus);
-  out.begin_object().member("corpus", setting.review ? corpus + ".review" : corpus);
+  const std::string corpus = arguments["corpus"].string_or(memory_corpus);
+  const bool apart = setting.review && !corpus.ends_with(review_ending);
+  out.begin_object().member("corpus", apart ? corpus + std::string(review_ending) : corpus);
   out.key("documents").begin_array().begin_object();
   if (arguments["subject"]) {
     out.raw_member("id", arguments["subject"].source());
@@ -266,6 +273,7 @@ std::string forget_input() {
 }
 
 Result<std::string> forget_params(const json::Value& arguments, const Setting&) {
+  if (!names_subject(arguments)) return no_subject();
   json::Writer out;
   out.begin_object();
   write_memory_members(out, arguments);
@@ -277,6 +285,11 @@ Result<std::string> forget_params(const json::Value& arguments, const Setting&) 
 std::string memories_input() { return renamed_input("document.list", "", "", ""); }
 std::string history_input() {
   return renamed_input("document.history", "document", "subject", "Subject of the fact, as memories lists it");
+}
+
+Result<std::string> history_params(const json::Value& arguments, const Setting& setting) {
+  if (!names_subject(arguments)) return no_subject();
+  return memories_params(arguments, setting);
 }
 
 Result<std::string> memories_params(const json::Value& arguments, const Setting&) {

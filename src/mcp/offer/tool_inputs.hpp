@@ -23,6 +23,7 @@ Result<std::string> forget_params(const json::Value& arguments, const Setting& s
 std::string memories_input();
 std::string history_input();
 Result<std::string> memories_params(const json::Value& arguments, const Setting& setting);
+Result<std::string> history_params(const json::Value& arguments, const Setting& setting);
 Result<std::string> retrieve_params(const json::Value& arguments, const Setting& setting);
 // Content parts may be a string, {type: "text", text} or {type: "text", content}; the last form is stored. The body of
 // a message or a thought may be its text alone.

@@ -176,8 +176,13 @@ std::string say_remembered(const json::Value& result) {
 std::string say_forgotten(const json::Value& result) {
   const std::string fact = text_of(result["corpus"]) + "/" + text_of(result["document"]);
   if (const std::int64_t files = number_of(result["erased_files"]); files > 0)
-    return fmt::format("Erased: {}, {} at seq {}. The log keeps its subject and its hashes.", fact,
-                       counted(files, "file"), number_of(result["seq"]));
+    return fmt::format(
+        "Erased: {}, {} at seq {}. The log keeps its subject and its hashes.{}", fact, counted(files, "file"),
+        number_of(result["seq"]),
+        result["answers"].size() == 0
+            ? ""
+            : fmt::format(" {} in the log still {} it; the user erases them: muniment audit redact.",
+                          counted(result["answers"], "answer"), result["answers"].size() == 1 ? "quotes" : "quote"));
   return fmt::format("Forgotten: {} at seq {}. It is no longer recalled; its history remains.", fact,
                      number_of(result["seq"]));
 }

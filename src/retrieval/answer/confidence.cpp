@@ -12,6 +12,17 @@ constexpr double signals_bias = -5.527;
 constexpr std::array<double, signal_count> signal_weights = {2.487, .415, 2.045, -.332};
 
 constexpr std::size_t spread_candidates = 10;
+// The constants were fitted on indexes of more than 600 passages; among fewer than 4, all words are frequent.
+constexpr double passages_min = 4;
+constexpr double passages_usual = 600;
+
+// The weight of a word that one of so many passages has (lexical/word_match.cpp).
+double largest_rarity(double passages) { return std::log((passages - .5) / 1.5); }
+
+double scale_of(std::int64_t indexed) {
+  const double passages = std::clamp(static_cast<double>(indexed), passages_min, passages_usual);
+  return largest_rarity(passages_usual) / largest_rarity(passages);
+}
 
 }  // namespace
 
@@ -19,7 +30,7 @@ std::array<double, signal_count> values_of(const Signals& signals) {
   return {signals.coverage, signals.spread, signals.lexical, signals.words};
 }
 
-Signals signals_of(std::span<const RankedScore> candidates) {
+Signals signals_of(std::span<const RankedScore> candidates, std::int64_t indexed) {
   Signals signals;
   if (candidates.empty()) return signals;
   signals.spread = candidates.front().score;
@@ -34,7 +45,7 @@ Signals signals_of(std::span<const RankedScore> candidates) {
       if (lane == "lexical") best = std::max(best, score);
     }
   }
-  signals.lexical = std::log1p(best);
+  signals.lexical = std::log1p(best * scale_of(indexed));
   return signals;
 }
 

@@ -2,6 +2,7 @@
 // drafter decides which sentences answer; it neither searches nor records (gateway/methods/knowledge/ask.cpp).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,8 +19,9 @@ struct AnswerSource {
   std::string_view text;
   std::string_view title;
   std::string_view heading;
-  std::string_view language;  // ISO 639-1 or "none"
-  double score = 0;           // fused score of the retrieval
+  std::string_view language;           // ISO 639-1 or "none"
+  double score = 0;                    // fused score of the retrieval
+  std::optional<std::size_t> newer{};  // index of a passage with a newer fact that may replace this one
 };
 
 struct SentenceCitation {

@@ -57,6 +57,7 @@ class Extraction {
     for (const Scored& sentence : sentences_) found.push_back(sentence.found);
     words_.weigh(found);
     for (Scored& sentence : sentences_) score(sentence);
+    prefer_newer();
     return select();
   }
 
@@ -86,6 +87,30 @@ class Extraction {
     sentence.score = (sentence.own + context_share * sentence.around) * std::pow(passage, passage_power);
     if (letters_of(text) < short_letters) sentence.score *= short_factor;
     if (states_nothing(text)) sentence.score = 0;
+  }
+
+  // Returns the source's sentence with most of the words, which states something; nullptr: it has none. The score does
+  // not tell, since the last candidate of a search has the score 0.
+  Scored* best_of(std::size_t source) {
+    Scored* best = nullptr;
+    for (Scored& sentence : sentences_) {
+      if (sentence.source != source || states_nothing(piece_of(sources_[source].text, sentence.span))) continue;
+      if (best == nullptr || best->own < sentence.own) best = &sentence;
+    }
+    return best;
+  }
+
+  // A newer fact answers as well as the one that it may replace. Newer facts precede older ones, so that a chain of
+  // them is followed from its end.
+  void prefer_newer() {
+    for (std::size_t older = sources_.size(); older-- > 0;) {
+      if (!sources_[older].newer) continue;
+      const Scored* const before = best_of(older);
+      Scored* const now = best_of(*sources_[older].newer);
+      if (before == nullptr || now == nullptr || now->score >= before->score) continue;
+      now->score = before->score;
+      now->own = std::max(now->own, before->own);
+    }
   }
 
   Draft select() {

@@ -46,6 +46,7 @@ std::set<std::string> both(const std::set<std::string>& a, const std::set<std::s
 
 bool may_replace(const DatedStatement& newer, const DatedStatement& older, const std::set<std::string>& names) {
   if (older.time.empty() || newer.time <= older.time || newer.group != older.group) return false;
+  if (older.trusted && !newer.trusted) return false;
   const std::set<std::string>&now = newer.statement.words, &before = older.statement.words;
   const std::set<std::string> asked = both(older.asked, before);
   const std::size_t kept = shared(asked, now), common = shared(before, now);

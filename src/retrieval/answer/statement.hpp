@@ -28,6 +28,7 @@ struct DatedStatement {
   std::set<std::string> asked;  // words of the question, in the stems of its language
   std::string_view group;       // statements of other groups are not compared: its corpus
   std::string_view time;        // RFC 3339 in UTC; empty: it is not compared
+  bool trusted = false;         // only a trusted statement may replace a trusted one
 };
 
 struct PlacedStatement {

@@ -121,6 +121,7 @@ Result<std::int64_t> Indexer::watermark() {
     absent_ = status.absent;
     for (const std::string& missing : search_.health().degraded) degraded_.push_back("the sandbox lacks " + missing);
   }
+  passages_.store(status.chunks, std::memory_order_release);
   engine_starts_.fetch_add(1, std::memory_order_acq_rel);
   engine_models_ = status.models;
   models_given_ = -1;
@@ -136,6 +137,7 @@ void Indexer::look_at_lag() {
   next_look_ = now + look_at_lag_every;
   auto status = search_.status(now + status_patience);
   metrics::process().search_waiting_chunks.set(status ? status->waiting : 0);
+  if (status) passages_.store(status->chunks, std::memory_order_release);
   const auto lock = worker_.lock();
   behind_ = status ? std::move(status->behind) : std::vector<std::string>();
 }

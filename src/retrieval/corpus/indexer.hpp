@@ -39,6 +39,8 @@ class Indexer {
   std::int64_t next_seq() const { return next_seq_.load(std::memory_order_acquire); }
   // Returns the position after the last batch that changed the indexes. Equal values mean equal indexes.
   std::int64_t next_change() const { return next_change_.load(std::memory_order_acquire); }
+  // Returns the number of current passages in the indexes.
+  std::int64_t passages() const { return passages_.load(std::memory_order_acquire); }
   // Returns the number of starts of the engine. The parts that it lacks may change with each start.
   std::int64_t engine_starts() const { return engine_starts_.load(std::memory_order_acquire); }
   // Waits until the indexes include the events before `seq`. Errors: deadline_exceeded, with the reason for the delay.
@@ -86,6 +88,7 @@ class Indexer {
 
   std::atomic<std::int64_t> next_seq_{-1};  // -1: the position is not known yet
   std::atomic<std::int64_t> next_change_{0};
+  std::atomic<std::int64_t> passages_{0};
   std::atomic<std::int64_t> engine_starts_{0};
   std::atomic<std::int64_t> differing_{0};
   bool counted_ = false;  // since the last change of the indexes

@@ -60,6 +60,7 @@ Card make_card(const store::ChunkInDocument& item, std::string text, const Candi
   card.revision = item.document.revision;
   card.trust = item.document.trust;
   card.freshness = format_time(item.document.document_time);
+  card.known_since = format_time(std::min(item.document.document_time, item.document.recorded_at));
   card.current = item.document.current();
   card.source_url = item.document.source_url;
   card.score = candidate.score;

@@ -30,7 +30,8 @@ struct Card {
   std::int64_t end = 0;
   std::string revision;
   std::string trust;
-  std::string freshness;  // the document's own time
+  std::string freshness;    // the document's own time
+  std::string known_since;  // the same, but not later than its recording: a source may state any time
   bool current = true;
   std::optional<std::string> source_url;
   double score = 0;

@@ -55,6 +55,7 @@ struct Retriever::Work {
   store::Reader& reader;
   const Deadline deadline;
   Answer answer;
+  const std::int64_t indexed_to = retriever.indexer_.next_seq();  // before the ranking
   Ranking ranking{};
   std::vector<store::ChunkRows::Row> shown{};  // rows of the answer's cards
 
@@ -68,6 +69,8 @@ struct Retriever::Work {
     const std::vector<std::string> words = words_to_show(plan.markup);
     std::set<std::pair<std::string, std::string>> documents;  // already shown, on this page or an earlier one
     std::size_t unverified = 0, mended = 0;
+    // A document that was withdrawn after the indexes were read is a hit that the tables do not have.
+    const bool behind = retriever.documents_.last_change() >= indexed_to;
     // With grouping, earlier pages decide which documents are new, so the ranking is read from the first rank.
     const std::size_t first = plan.question.by_document ? 0 : plan.from;
     std::size_t place = first;
@@ -81,7 +84,7 @@ struct Retriever::Work {
       for (; place < end && answer.cards.size() < top_k; ++place) {
         const auto found = rows.find(ranked[place].candidate.chunk);
         if (found == rows.end()) {
-          ++unverified;
+          unverified += !behind;
           continue;
         }
         const store::ChunkInDocument& item = *found->second;
@@ -128,7 +131,8 @@ struct Retriever::Work {
     if (citations.empty()) return success();
     ASSIGN_OR_RETURN(const auto replaced, retriever.documents_.chunk_rows().cited(reader, citations));
     for (std::size_t i = 0; i < replaced.size(); ++i) {
-      if (replaced[i].document) answer.cards[places[i]].replaces = format_time(replaced[i].document->document_time);
+      if (replaced[i].document && replaced[i].document->hash != shown[places[i]]->document.hash)
+        answer.cards[places[i]].replaces = format_time(replaced[i].document->document_time);
     }
     return success();
   }
@@ -147,7 +151,8 @@ struct Retriever::Work {
         words->second = question.words;
         names.insert(question.names.begin(), question.names.end());
       }
-      next = {statement_of(card.text, card.language), words->second, card.corpus, card.freshness};
+      next = {statement_of(card.text, card.language), words->second, card.corpus, card.known_since,
+              card.trust == "trusted"};
     }
     std::vector<Card> cards;
     const std::vector<PlacedStatement> placed = newer_first(statements, std::move(names));
@@ -330,6 +335,7 @@ struct Retriever::Work {
     answer.profile = plan.profile->name;
     answer.plan_hash = plan.hash;
     answer.watermark = plan.watermark;
+    answer.indexed = retriever.indexer_.passages();
     answer.as_of = plan.as_of;
     if (plan.samples) {
       answer_from_samples();

@@ -43,6 +43,7 @@ struct Answer {
   std::string profile;
   std::string plan_hash;
   std::int64_t watermark = 0;
+  std::int64_t indexed = 0;  // current passages of all corpora
   std::optional<std::int64_t> as_of;
   std::vector<std::string> lanes;  // their identities
   std::string explain;             // JSON; empty: not requested

@@ -3,6 +3,7 @@
 // therefore read only a few times, whatever it contains.
 #include <algorithm>
 #include <cstdlib>
+#include <string>
 
 #include "base/limits.hpp"
 #include "retrieval/text/blocks.hpp"
@@ -177,10 +178,30 @@ bool is_wrapped(std::string_view text, std::size_t from, std::size_t at) {
          !(text[at] >= '0' && text[at] <= '9');
 }
 
+// "1. Open", "am 4. Mai": the number of an item, or an ordinal after a German article or preposition.
+bool is_ordinal(std::string_view text, std::size_t from, std::size_t at) {
+  std::size_t stop = at;
+  while (stop > from && is_ascii_blank(text[stop - 1])) --stop;
+  if (stop == from || text[stop - 1] != '.') return false;
+  std::size_t digits = stop - 1;
+  while (digits > from && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
+  if (stop - 1 - digits < 1 || stop - 1 - digits > 2) return false;
+  if (digits == from) return true;
+  if (text[digits - 1] != ' ') return false;
+  std::size_t start = digits - 1;
+  while (start > from && !is_ascii_blank(text[start - 1])) --start;
+  std::string word(text.substr(start, digits - 1 - start));
+  if (!word.empty()) word.front() = static_cast<char>(word.front() | 0x20);
+  static constexpr std::string_view before[] = {"am",  "im",  "der", "die", "das", "dem", "den",
+                                                "des", "vom", "zum", "bis", "ab",  "seit"};
+  return std::find(std::begin(before), std::end(before), word) != std::end(before);
+}
+
 // Returns whether a sentence that begins at `from` ends before `at`.
 bool is_sentence_end(const Ranker& ranker, std::string_view text, std::size_t from, std::size_t at) {
   const Rank rank = ranker.at(at);
   if (rank < after_sentence || (!is_ascii_blank(text[at - 1]) && is_closer(decode_utf8(text, at).value))) return false;
+  if (rank == after_sentence && is_ordinal(text, from, at)) return false;
   return rank != after_line || !is_wrapped(text, from, at);
 }
 

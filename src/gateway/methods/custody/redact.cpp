@@ -1,11 +1,13 @@
 // audit.redact: lists every copy of an event, an artifact or a run, and erases them.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "audit/redaction.hpp"
 #include "base/limits.hpp"
+#include "base/memory_names.hpp"
 #include "base/process/failpoint.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/methods.hpp"
@@ -173,9 +175,8 @@ Result<Answer> audit_redact(Call& call) {
 
 namespace {
 
-// Returns the artifacts that hold the document's revisions, and nothing else. Errors: as for erase_document.
-Result<std::set<Uuid>> files_of_document(Call& call, const std::string& corpus, const std::string& document) {
-  std::set<Uuid> files;
+// Adds the artifacts that hold the document's revisions, and nothing else. Errors: as for erase_document.
+Status add_files(Call& call, const std::string& corpus, const std::string& document, std::set<Uuid>& files) {
   std::optional<std::int64_t> before;
   do {
     ASSIGN_OR_RETURN(const auto rows, call.reader->document_history(corpus, document, before, limits::page_items_max));
@@ -192,29 +193,36 @@ Result<std::set<Uuid>> files_of_document(Call& call, const std::string& corpus, 
       files.insert(row.artifact_id);
     }
   } while (before);
-  if (!files.empty()) return files;
-  return Error(Errc::not_found, fmt::format("no text of {}/{} is left to erase.", corpus, document));
+  return success();
 }
 
 }  // namespace
 
 Result<Answer> erase_document(Call& call, const std::string& corpus, const std::string& document) {
   RETURN_IF_ERROR(check_admin(call, "erase"));
-  ASSIGN_OR_RETURN(const std::set<Uuid> files, files_of_document(call, corpus, document));
+  std::set<Uuid> files;
+  RETURN_IF_ERROR(add_files(call, corpus, document, files));
+  RETURN_IF_ERROR(add_files(call, corpus + std::string(review_ending), document, files));  // the text before its review
+  if (files.empty()) return Error(Errc::not_found, fmt::format("no text of {}/{} is left to erase.", corpus, document));
   audit::RedactionRequest request;
   request.reason = call.params["reason"].string_or("");
   request.by = call.caller.actor;
   request.begin = [&call] { return call.begin_writing(); };
   std::int64_t seq = -1;
+  std::map<std::int64_t, std::string> answers;  // the runs of those that quote it, by seq
   for (const Uuid& file : files) {
     request.target.artifact_id = file;
     ASSIGN_OR_RETURN(const audit::Redacted done, call.services.redactor.redact(*call.reader, request, call.deadline));
     seq = done.seq;
+    for (const store::CitingAnswer& answer : done.plan.answers) answers.emplace(answer.seq, answer.run_id);
   }
   const bool unindexed = wait_until_searchable(call.services, call.services.tail.next_seq() - 1, call.deadline).ok();
   json::Writer out;
   out.begin_object().member("corpus", corpus).member("document", document).member("seq", seq);
-  out.member("erased_files", files.size()).member("unindexed", unindexed).end_object();
+  out.member("erased_files", files.size()).member("unindexed", unindexed).key("answers").begin_array();
+  for (const auto& [answer, run_id] : answers)
+    out.begin_object().member("seq", answer).member("run_id", run_id).end_object();
+  out.end_array().end_object();
   return Answer(Reply{std::move(out).text(), {}});
 }
 

@@ -127,6 +127,19 @@ Status draft(Call& call, Asking& asking) {
   return success();
 }
 
+// Returns the number of the first citation of the newer fact that may replace the one cited; 0: none is cited.
+std::size_t number_of_newer(const Asking& asking, const retrieval::SentenceCitation& citation) {
+  const std::string& newer = asking.passage(citation).newer;
+  std::size_t number = 0;
+  for (const retrieval::AnswerSentence& sentence : asking.draft.sentences) {
+    for (const retrieval::SentenceCitation& other : sentence.citations) {
+      ++number;
+      if (!newer.empty() && asking.passage(other).pointer == newer) return number;
+    }
+  }
+  return 0;
+}
+
 // The sentences, each with the numbers of its citations in provenance.local.
 std::string answer_text(const Asking& asking) {
   if (asking.draft.sentences.empty()) return std::string(no_evidence);
@@ -136,6 +149,8 @@ std::string answer_text(const Asking& asking) {
     text += (text.empty() ? "" : "\n") + sentence.text;
     for (std::size_t i = 0; i < sentence.citations.size(); ++i) text += fmt::format(" [{}]", ++number);
     if (!sentence.supported) text += " [unsupported]";
+    const std::size_t newer = sentence.citations.size() == 1 ? number_of_newer(asking, sentence.citations.front()) : 0;
+    if (newer > 0) text += fmt::format(" [older than {}]", newer);
   }
   return text;
 }
@@ -164,6 +179,7 @@ void write_local(json::Writer& out, const Asking& asking) {
       out.member("corpus", passage.corpus).member("document", passage.document).member("title", passage.title);
       out.member("trust", passage.trust);
       if (!passage.origin.empty()) out.member("origin", passage.origin);
+      if (const std::size_t newer = number_of_newer(asking, citation); newer > 0) out.member("older_than", newer);
       write_span(out, asking, citation);
       out.member("hash", to_hex(asking.packed(citation).hash))
           .member("sentence", piece_of(passage.text, citation.span));

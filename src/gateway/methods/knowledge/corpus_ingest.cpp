@@ -243,7 +243,7 @@ Status prepare(Call& call, const std::string& corpus, const json::Value& documen
   item.unchanged = current && is_same(*current, *item.prepared);
   item.revision = item.prepared->revision;
   item.trust = item.prepared->about.trust;
-  if (!item.unchanged) item.replaced = item.prepared->about.previous;
+  if (item.revision != item.prepared->about.previous) item.replaced = item.prepared->about.previous;
   item.chunks = static_cast<std::int64_t>(item.prepared->text.chunks.size());
   return success();
 }
@@ -417,6 +417,10 @@ Status refuse_revoked(Call& call, std::string_view owner, std::vector<Item>& ite
 Status find_known(Call& call, const std::string& corpus, std::vector<Item>& items) {
   if (!call.params["known"].as_bool().value_or(false) || items.size() != 1 || items.front().error) return success();
   Item& item = items.front();
+  if (item.chunks == 0) {
+    item.error = Error(Errc::invalid_argument, "the fact has no text. To remove a fact: muniment forget SUBJECT");
+    return success();
+  }
   const std::string& text = item.prepared->text.as_is ? item.bytes : item.prepared->text.text;
   if (item.chunks != 1 || text.size() > limits::summary_bytes_max) return success();
   const std::string said = retrieval::statement_of(text, item.prepared->text.language).key;
@@ -427,8 +431,9 @@ Status find_known(Call& call, const std::string& corpus, std::vector<Item>& item
   ASSIGN_OR_RETURN(const retrieval::Scope scope, scope_of(call));
   const retrieval::Retriever& retriever = call.services.retrieval.retriever();
   ASSIGN_OR_RETURN(const auto plan, retriever.plan(question, scope, *call.reader, call.services.tail, call.deadline));
-  ASSIGN_OR_RETURN(const retrieval::Answer found, retriever.answer(plan, *call.reader, call.deadline));
-  for (const retrieval::Card& card : found.cards) {
+  const auto found = retriever.answer(plan, *call.reader, call.deadline);
+  if (!found) return success();  // such as too many queries: the fact is stored without this note
+  for (const retrieval::Card& card : found->cards) {
     const bool same = card.whole && !said.empty() && retrieval::statement_of(card.text, card.language).key == said;
     if (same && card.document != item.id) item.known.push_back(card.id);
   }

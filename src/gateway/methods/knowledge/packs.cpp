@@ -78,6 +78,7 @@ Status find_candidates(Call& call, PackBuilding& building) {
     building.profile = std::move(answer.profile);
     building.plan_hash = std::move(answer.plan_hash);
     building.watermark = answer.watermark;
+    building.indexed = answer.indexed;
     building.as_of = answer.as_of;
   }
   building.candidates = retrieval::merged_by_rank(std::move(lists));
@@ -99,6 +100,10 @@ std::vector<retrieval::AnswerSource> sources_of(const PackBuilding& building, st
     sources.push_back({passage.text, passage.title,
                        passage.anchors.empty() ? std::string_view() : std::string_view(passage.anchors.front()),
                        passage.language, passage.score});
+    for (std::size_t newer = 0; newer < i && !passage.newer.empty(); ++newer) {
+      if (building.candidates[building.pack.passages[newer].candidate].pointer == passage.newer)
+        sources.back().newer = newer;
+    }
   }
   return sources;
 }
@@ -111,7 +116,7 @@ Result<JudgedPack> judge_passages(const PackBuilding& building, const retrieval:
   for (const retrieval::Passage& passage : building.candidates) {
     if (!passage.after_question) scores.push_back({passage.score, passage.lanes});
   }
-  judged.signals = retrieval::signals_of(scores);
+  judged.signals = retrieval::signals_of(scores, building.indexed);
   judged.signals.coverage = judged.draft.coverage;
   judged.signals.words = std::log1p(static_cast<double>(judged.draft.words));
   judged.confidence = judged.draft.sentences.empty() ? 0 : retrieval::answer_confidence(judged.signals);

@@ -24,6 +24,7 @@ struct PackBuilding {
   std::vector<std::string> unverified;
   std::string reason;  // reason for no candidates, from the first query
   std::int64_t count = 0;
+  std::int64_t indexed = 0;  // passages in the indexes
   std::int64_t expired = 0;  // documents that match and have expired
   std::string profile;
   std::string plan_hash;  // plan hash of the last query
