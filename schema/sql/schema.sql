@@ -1775,7 +1775,15 @@ CREATE VIEW report.evidence_report WITH (security_barrier='true') AS
         CASE
             WHEN ((v.command_id IS NOT NULL) AND (e.body IS NOT NULL)) THEN COALESCE((((v.content)::jsonb #>> '{command,observed}'::text[]))::boolean, false)
             ELSE NULL::boolean
-        END AS observed
+        END AS observed,
+        CASE
+            WHEN (v.command_id IS NOT NULL) THEN ((v.content)::jsonb #>> '{command,program,own}'::text[])
+            ELSE NULL::text
+        END AS own_program,
+        CASE
+            WHEN (v.command_id IS NOT NULL) THEN ((v.content)::jsonb #>> '{command,program,left_out}'::text[])
+            ELSE NULL::text
+        END AS left_out
    FROM (((public.evidence v
      JOIN public.run r USING (log_no, run_id))
      JOIN public.event e ON (((e.log_no = v.log_no) AND (e.seq = v.seq))))
@@ -1804,6 +1812,8 @@ COMMENT ON COLUMN report.evidence_report.recorded_at IS 'Time of the event';
 COMMENT ON COLUMN report.evidence_report.seq IS 'seq of its evidence.recorded event';
 COMMENT ON COLUMN report.evidence_report.artifacts IS 'Ids of the artifacts on which it rests: the output and report of its command, and those that the recorder named';
 COMMENT ON COLUMN report.evidence_report.observed IS 'True if the daemon started the command, false if a client reported it; NULL: no command, or once redacted';
+COMMENT ON COLUMN report.evidence_report.own_program IS 'Why the program of its command is the agent''s own; NULL: it is not, no command, or once redacted';
+COMMENT ON COLUMN report.evidence_report.left_out IS 'A file of tests that the command line leaves out; NULL: none was found, no command, or once redacted';
 CREATE VIEW report.feedback_report WITH (security_barrier='true') AS
  SELECT p.log_no,
     r.run_id,

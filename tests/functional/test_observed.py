@@ -341,7 +341,10 @@ class CommandLines(EvidenceCase):
         _, evidence, _ = self.exec(*UNITTEST, "discover", "-s", "easy")
         self.assertIn("It leaves out test_adder.py.", self.complete(evidence).stdout)
         self.followed()
-        self.assertIn(["test_adder.py"], self.daemon.sql("SELECT left_out FROM report.command_report WHERE left_out IS NOT NULL"))
+        for view in ("command_report", "evidence_report"):
+            self.assertIn(["test_adder.py"], self.daemon.sql(f"SELECT left_out FROM report.{view} WHERE left_out IS NOT NULL"))
+        for words in (("list",), ("get", evidence)):
+            self.assertIn("leaves out test_adder.py", self.muniment("evidence", *words).stdout)
 
     def test_another_tree(self) -> None:
         self.open()

@@ -83,6 +83,11 @@ std::string usage_text(const json::Value& usage) {
 
 constexpr const char* not_observed = "reported by a client";
 
+std::string program_caveats(const json::Value& program) {
+  const std::string own = field(program, "own"), left_out = field(program, "left_out");
+  return own + (own.empty() || left_out.empty() ? "" : ", ") + (left_out.empty() ? "" : "leaves out " + left_out);
+}
+
 Description message_line(const json::Value& body) {
   const std::string role = field(body, "role");
   return {role == "user" ? "›" : "‹", Tone::cyan, role, text_of_content(body["content"]), Weight::normal};
@@ -120,7 +125,7 @@ Description step_end_line(const json::Value& body) {
 Description evidence_line(const json::Value& body) {
   const std::string text = body["content"]["text"] ? field(body["content"], "text") : field(body, "content");
   return {"§", Tone::dim, "evidence: " + field(body, "type"),
-          joined({body["pointer"] ? field(body, "pointer") : text, is_reported(body["content"]) ? not_observed : ""}),
+          joined({body["pointer"] ? field(body, "pointer") : text, caveats_of(body["content"])}),
           Weight::normal};
 }
 
@@ -225,8 +230,7 @@ constexpr std::pair<events::Type, Describe> rows[] = {
     {events::Type::command_started,
      [](const json::Value& b) -> Description {
        return {"", Tone::plain, argv_text(b["argv"]),
-               joined({field(b, "cwd"), field(b["program"], "own"), b["program"]["left_out"] ? "leaves out" : "",
-                       field(b["program"], "left_out")}),
+               joined({field(b, "cwd"), program_caveats(b["program"])}),
                Weight::normal};
      }},
     {events::Type::context_built,
@@ -332,6 +336,12 @@ Tone tone_of_glyph(std::string_view glyph) {
 
 bool is_reported(const json::Value& content) {
   return content["command"].is(json::Kind::object) && !content["command"]["observed"].as_bool().value_or(false);
+}
+
+std::string caveats_of(const json::Value& content) {
+  const std::string of_program = program_caveats(content["command"]["program"]);
+  if (!is_reported(content)) return of_program;
+  return of_program.empty() ? not_observed : not_observed + (", " + of_program);
 }
 
 Tone tone_of_status(std::string_view status) {

@@ -58,6 +58,9 @@ Description describe_result(const json::Value& event);
 
 // Returns whether the content of evidence was made from a command that a client reported, and no executor observed.
 bool is_reported(const json::Value& content);
+// Returns what weakens evidence of a command: that a client reported it, the agent's own program, a file of tests that
+// its command line leaves out. Empty: nothing.
+std::string caveats_of(const json::Value& content);
 
 // Returns head and tail in one text.
 std::string summary_of(const json::Value& event);

@@ -139,9 +139,12 @@ Status get_evidence(Session& session, const EvidenceIdOptions& options) {
   }
   if (const auto text = item["content"]["text"].as_string())
     out.line(fmt::format("{:<13}{}", "text", out.one_line(*text)));
-  if (item["content"]["command"])
-    out.line(fmt::format("{:<13}{}", "command",
-                         is_reported(item["content"]) ? "reported by a client" : "observed by the daemon"));
+  if (item["content"]["command"]) {
+    const std::string caveats = caveats_of(item["content"]);
+    const std::string observed = is_reported(item["content"]) ? "" : "observed by the daemon";
+    out.line(fmt::format("{:<13}{}{}{}", "command", observed, observed.empty() || caveats.empty() ? "" : ", ",
+                         out.one_line(caveats)));
+  }
   if (const auto expiry = item["expires_at"].as_string()) out.line(fmt::format("{:<13}{}", "expires_at", *expiry));
   for (const json::Value dependency : item["depends_on"])
     out.line(fmt::format("{:<13}{}", "depends_on", out.one_line(dependency.string_or(""))));
@@ -239,8 +242,9 @@ Status list_evidence(Session& session, const LedgerListOptions& options) {
       session, "evidence.list", options, run_id, "evidence", table,
       [](const Output& out, const json::Value& item) -> std::vector<std::string> {
         const std::string text = item["pointer"].string_or(item["content"]["text"].string_or(item["content"].source()));
+        const std::string caveats = caveats_of(item["content"]);
         return {item["evidence_id"].string_or(""),
-                out.one_line(item["type"].string_or("")) + (is_reported(item["content"]) ? " (reported)" : ""),
+                out.one_line(item["type"].string_or("") + (caveats.empty() ? "" : " (" + caveats + ")")),
                 out.one_line(item["run_id"].string_or("")),
                 is_erased_evidence(item) ? out.tone(Tone::dim, erased_word) : fit(out.one_line(text), 80)};
       });
