@@ -24,6 +24,7 @@
 #include "base/json/schema.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/process/failpoint.hpp"
 #include "base/process/open_files.hpp"
 #include "base/process/thread.hpp"
 #include "daemon/document_carrier.hpp"
@@ -88,6 +89,7 @@ Status Daemon::Parts::open_database(const Config& config, bool continue_restored
   if (!postgres) RETURN_IF_ERROR(store::check_holds_own_log(connection, config.data, place.log_no));
   RETURN_IF_ERROR(store::migrate(connection, store::embedded_migrations()));
   RETURN_IF_ERROR(store::check_roles(connection));
+  if (FAILPOINT_FAILS("start.migrated")) return Error(Errc::unavailable, "stopped after the migrations");
   if (postgres) RETURN_IF_ERROR(store::make_reporter_login(place.uri, password));
   if (continue_restored) {
     ASSIGN_OR_RETURN(place.log_no, begin_new_log(config, place.uri, place.log_no, *files, interrupt));

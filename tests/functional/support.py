@@ -58,7 +58,8 @@ def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = PATIE
 class Daemon:
     """munimentd --data DIR; the argument `failpoint` of a start arms failpoints.
 
-    `initdb`: the daemon makes its database cluster. Otherwise its first start finds a copy of that of scripts/test, if there is one.
+    `initdb`: the daemon makes its database cluster and applies the migrations. Otherwise its first start finds a copy of the cluster
+    of scripts/test, if there is one.
     """
 
     def __init__(self, *, arguments: tuple[str, ...] = (), config: str = "",

@@ -1,5 +1,6 @@
-"""Makes a database cluster with initdb as munimentd does (src/store/postgres/postgres_cluster.cpp). scripts/test makes one, and the
-daemons of functional tests start with copies of it: initdb takes half of the processor time of a first start.
+"""Makes a database cluster with initdb as munimentd does (src/store/postgres/postgres_cluster.cpp), to which munimentd applies the
+migrations. scripts/test makes one, and the daemons of functional tests start with copies of it: initdb and the migrations take most
+of the processor time of a first start.
 """
 from __future__ import annotations
 
@@ -22,3 +23,17 @@ def make_cluster(folder: pathlib.Path) -> None:
     subprocess.run([newest / "bin" / "initdb", "-D", folder, *OPTIONS], check=True, capture_output=True, cwd="/", **user)
     with (folder / "postgresql.conf").open("a") as settings:
         settings.write("\ninclude_if_exists = 'muniment.conf'\n")
+
+
+def make_migrated_cluster(folder: pathlib.Path, munimentd: pathlib.Path) -> None:
+    """Makes the cluster, and starts the daemon, which has failpoints, until it has applied the migrations: no log has begun."""
+    data = folder.with_name("first")
+    data.mkdir(0o711)
+    make_cluster(data / "postgres")
+    env = {**os.environ, "MUNIMENT_ENCODER": "none", "MUNIMENT_FAILPOINT": "start.migrated=error@1"}
+    done = subprocess.run([munimentd, "--data", data], env=env, capture_output=True, text=True)
+    if "stopped after the migrations" not in done.stderr or (data / "postgres" / "postmaster.pid").exists():
+        raise RuntimeError(f"munimentd ended with {done.returncode}: {done.stderr}")
+    (data / "postgres" / "server.log").unlink()
+    (data / "postgres").rename(folder)
+    shutil.rmtree(data)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json/schema.hpp"
+#include "base/process/failpoint.hpp"
 #include "events/catalogue.hpp"
 #include "events/catalogue_types.hpp"
 
@@ -45,7 +46,6 @@ TEST(Catalogue, HasARowForEverySchemaAndASchemaForEveryRow) {
   EXPECT_EQ(from_schemas, from_rows);
 }
 
-#ifdef MUNIMENT_FAILPOINTS
 TEST(Catalogue, AnEventOfTheDaemonsOwnThatDoesNotFitItsSchemaEndsATestedDaemon) {
   NewEvent event;
   event.type = "event.redacted";
@@ -53,9 +53,10 @@ TEST(Catalogue, AnEventOfTheDaemonsOwnThatDoesNotFitItsSchemaEndsATestedDaemon) 
   seal_own(event);
   EXPECT_NE(event.body_hash, Hash{});
   event.body = R"({"seq":1,"reason":"r","who":"uid:0"})";
-  EXPECT_DEATH(seal_own(event), "");
+  if (failpoint::present) {
+    EXPECT_DEATH(seal_own(event), "");
+  }
 }
-#endif
 
 TEST(Catalogue, SaysWhatTheSchemasSay) {
   const auto texts = schema_texts();

@@ -1,5 +1,5 @@
-// Implements failpoints: named places where the fault harness kills, fails or delays the daemon. They are compiled in
-// only with -DMUNIMENT_FAILPOINTS (meson -Dfailpoints=true) and cost nothing otherwise.
+// Failpoints: named places where the fault harness kills, fails or delays the daemon. A build with `meson
+// -Dfailpoints=true` links failpoint.cpp, any other failpoint_none.cpp; all other objects are the same in both.
 // | The environment arms them, with one action for each name:
 //   MUNIMENT_FAILPOINT="artifact.after_link=kill@3,artifact.fsync=error@1,append.commit=sleep:50@2+"
 // `@3` is the third pass of the place, `@2+` the second and every later one. Actions: kill (SIGKILL to this process),
@@ -10,9 +10,9 @@
 
 #include <string_view>
 
-#ifdef MUNIMENT_FAILPOINTS
-
 namespace muniment::failpoint {
+
+extern const bool present;
 
 // Passes the place. Returns true if an error must be injected.
 bool pass(std::string_view name);
@@ -22,13 +22,7 @@ void arm(std::string_view plan);
 
 }  // namespace muniment::failpoint
 
-#define FAILPOINT(name) static_cast<void>(::muniment::failpoint::pass(name))
+// Without failpoints, a place reads `present` and does not evaluate its name.
 // Example: if (FAILPOINT_FAILS("artifact.fsync")) { errno = EIO; … }
-#define FAILPOINT_FAILS(name) (::muniment::failpoint::pass(name))
-
-#else
-
-#define FAILPOINT(name) static_cast<void>(0)
-#define FAILPOINT_FAILS(name) (false)
-
-#endif
+#define FAILPOINT_FAILS(name) (::muniment::failpoint::present && ::muniment::failpoint::pass(name))
+#define FAILPOINT(name) static_cast<void>(FAILPOINT_FAILS(name))

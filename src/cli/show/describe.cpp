@@ -125,8 +125,7 @@ Description step_end_line(const json::Value& body) {
 Description evidence_line(const json::Value& body) {
   const std::string text = body["content"]["text"] ? field(body["content"], "text") : field(body, "content");
   return {"§", Tone::dim, "evidence: " + field(body, "type"),
-          joined({body["pointer"] ? field(body, "pointer") : text, caveats_of(body["content"])}),
-          Weight::normal};
+          joined({body["pointer"] ? field(body, "pointer") : text, caveats_of(body["content"])}), Weight::normal};
 }
 
 Description validated_line(const json::Value& body) {
@@ -229,8 +228,7 @@ constexpr std::pair<events::Type, Describe> rows[] = {
     {events::Type::command_ended, describe_result},
     {events::Type::command_started,
      [](const json::Value& b) -> Description {
-       return {"", Tone::plain, argv_text(b["argv"]),
-               joined({field(b, "cwd"), program_caveats(b["program"])}),
+       return {"", Tone::plain, argv_text(b["argv"]), joined({field(b, "cwd"), program_caveats(b["program"])}),
                Weight::normal};
      }},
     {events::Type::context_built,
