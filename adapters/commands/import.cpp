@@ -1,6 +1,7 @@
 // Implements the command import, which converts traces of other systems to runs. Each format has its own file
 // (import/formats/, import/otlp/, import/claude_code/); this file iterates over the input and reports errors per file.
 #include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -25,6 +26,7 @@
 #include "adapters/import/translate/translation.hpp"
 #include "base/files/file.hpp"
 #include "base/text.hpp"
+#include "bridge/scrub.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -32,6 +34,7 @@ namespace {
 struct ImportOptions {
   std::string format;  // empty: detected per file
   bool dry_run = false;
+  bool scrub = false;
   std::string artifacts;
   std::vector<std::string> files;
 };
@@ -42,6 +45,7 @@ void declare_import(CLI::App& command, ImportOptions& options) {
   command.add_option("--format", options.format, "Format of the files (default: detected per file)")
       ->check(CLI::IsMember(names));
   command.add_flag("--dry-run", options.dry_run, "Show what would be imported and record nothing");
+  command.add_flag("--scrub", options.scrub, "Replace obvious secrets before they are recorded");
   command.add_option("--artifacts", options.artifacts, "Folder of artifacts that the export wrote (format jsonl)")
       ->type_name("DIR");
   command.add_option("FILE", options.files, "Trace files, or folders of them; files imported before are skipped")
@@ -67,6 +71,7 @@ class Importer {
       : session_(session),
         wanted_(options.format),
         artifacts_(options.artifacts),
+        scrub_(options.scrub),
         named_(options.files.begin(), options.files.end()),
         progress_("import", bytes_of(files)),
         crew_(socket_path) {}
@@ -156,8 +161,9 @@ class Importer {
 
   Status add_source(const std::string& path, TraceSource source, const TraceFormat& format) {
     const std::size_t bytes = source.text.size();
-    auto work = [this, path, &format, source = std::move(source)](Client& client) -> ImportCrew::Report {
-      auto imported = import_source(client, source, format);
+    auto work = [this, path, &format, scrub = scrub_,
+                 source = std::move(source)](Client& client) -> ImportCrew::Report {
+      auto imported = import_source(client, source, format, scrub);
       return [this, path, line = source.line, imported = std::move(imported)]() -> Status {
         if (!imported) return judge(path, line, imported.error());
         for (const RecordedRun& run : *imported) say(path, run, {}, line);
@@ -168,17 +174,23 @@ class Importer {
   }
 
   static Result<std::vector<RecordedRun>> import_source(Client& client, const TraceSource& source,
-                                                        const TraceFormat& format) {
+                                                        const TraceFormat& format, bool scrub) {
     ASSIGN_OR_RETURN(const std::vector<TranslatedRun> runs, translate_source(format, source));
     std::vector<RecordedRun> recorded;
     for (const TranslatedRun& run : runs) {
-      ASSIGN_OR_RETURN(RecordedRun one, record_run(client, run, format.name));
+      ASSIGN_OR_RETURN(RecordedRun one, record_run(client, run, format.name, scrub));
       recorded.push_back(std::move(one));
     }
     return recorded;
   }
 
   Status import_export(const std::string& path) {
+    if (scrub_) {
+      return Error(
+          Errc::invalid_argument,
+          "--scrub does not apply to an export: its rows have hashes that prove their bodies. Import it without "
+          "--scrub");
+    }
     return crew_.add(0, [this, path](Client& client) -> ImportCrew::Report {
       auto log = import_log(client, path, artifacts_, bar(path));
       return [this, path, log = std::move(log)]() -> Status {
@@ -218,7 +230,7 @@ class Importer {
     for (const OtlpTraceItems& items : file->traces()) {
       constexpr std::size_t item_bytes = 100;  // size of a trace's plan
       auto work = [this, path, file, &items](Client& client) -> ImportCrew::Report {
-        auto trace = import_trace(client, *file, items);
+        auto trace = import_trace(client, *file, items, scrub_);
         return [this, path, file, &items, trace = std::move(trace)]() -> Status {
           if (trace)
             say_tree(path, *trace);
@@ -240,7 +252,7 @@ class Importer {
     ASSIGN_OR_RETURN(ClaudeCodeSession opened, ClaudeCodeSession::open(path, &identities_));
     const auto session = std::make_shared<ClaudeCodeSession>(std::move(opened));
     return crew_.add(0, [this, path, session](Client& client) -> ImportCrew::Report {
-      auto done = import_claude_code(client, path, *session, bar(path));
+      auto done = import_claude_code(client, path, *session, bar(path), scrub_);
       return [this, path, done = std::move(done)]() -> Status {
         if (!done) return judge(path, 0, done.error());
         say_tree(path, *done);
@@ -298,6 +310,7 @@ class Importer {
   Session& session_;
   const std::string wanted_;
   const std::string artifacts_;
+  const bool scrub_;
   const std::set<std::string> named_;  // files and folders, as given
   std::mutex progress_mutex_;          // guards the next two members
   Progress progress_;
@@ -384,6 +397,7 @@ Status import_files(Session& session, const ImportOptions& options) {
   if (options.dry_run) return Forecast(session, options).run(files);
   RETURN_IF_ERROR(session.client());  // starts a daemon if none runs
   ASSIGN_OR_RETURN(const Config configuration, session.config());
+  if (options.scrub) RETURN_IF_ERROR(bridge::scrub_by(configuration, environ));
   Importer importer(session, options, files, configuration.socket);
   for (const std::string& path : files) RETURN_IF_ERROR(importer.import(path));
   RETURN_IF_ERROR(importer.finish());

@@ -1,6 +1,7 @@
 // Implements the command mcp: the stdio server that a host starts, and the recording proxy in front of an MCP server
 // (docs/recording.md). Standard output carries only protocol messages; all other output goes to standard error.
 #include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
@@ -125,6 +126,10 @@ Result<RecorderOptions> recorder_options(Session& session, const McpOptions& opt
 }
 
 Status record_server(Session& session, const McpOptions& options) {
+  if (!options.keep_secrets) {
+    ASSIGN_OR_RETURN(const Config config, session.config());
+    RETURN_IF_ERROR(bridge::scrub_by(config, environ));
+  }
   ASSIGN_OR_RETURN(RecorderOptions recording, recorder_options(session, options));
   std::optional<ChildServer::NotStarted> not_started;
   ASSIGN_OR_RETURN(ChildServer server, ChildServer::start(session.command, not_started));

@@ -5,19 +5,31 @@
 #include <utility>
 
 #include "adapters/import/spill.hpp"
+#include "adapters/mcp/scrub_json.hpp"
 #include "base/ids.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "bridge/scrub.hpp"
 #include "client/connect/upload.hpp"
 
 namespace muniment::cli {
 
-ImportRecorder::ImportRecorder(Client& client, std::string run_id, std::string source_sha256)
-    : client_(client), run_id_(std::move(run_id)), source_(std::move(source_sha256)) {}
+namespace {
+
+bool is_text(std::string_view mime_type) {
+  return mime_type.starts_with("text/") || mime_type.ends_with("json") || mime_type.ends_with("xml");
+}
+
+}  // namespace
+
+ImportRecorder::ImportRecorder(Client& client, std::string run_id, std::string source_sha256, bool scrub)
+    : client_(client), run_id_(std::move(run_id)), source_(std::move(source_sha256)), scrub_(scrub) {}
 
 // Starts the run without a lookup before, since most runs do not exist yet.
 Result<bool> ImportRecorder::start(const std::string& params) {
-  const auto answer = client_.call("run.start", params);
+  std::string sent = params;
+  if (scrub_) scrub_json(sent);
+  const auto answer = client_.call("run.start", sent);
   started_ = answer.ok();
   if (answer) return true;
   if (answer.error().code != Errc::conflict) return answer.error();
@@ -32,6 +44,12 @@ Result<ImportedArtifact> ImportRecorder::put(const std::string& step_id, const s
   upload.run_id = run_id_;
   upload.step_id = step_id;
   upload.mime_type = mime_type;
+  std::string scrubbed;
+  if (scrub_ && is_text(mime_type)) {
+    scrubbed = bytes;
+    bridge::scrub_text(scrubbed);
+    bytes = scrubbed;
+  }
   ASSIGN_OR_RETURN(const Message answer, put_bytes(client_, upload, bytes));
   ++artifacts_;
   const json::Value result = answer.result();
@@ -66,8 +84,11 @@ Result<std::string> ImportRecorder::event_json(std::size_t place, const Imported
   if (!event.step_id.empty()) writer.member("step_id", event.step_id);
   if (!event.occurred_at.empty()) writer.member("occurred_at", event.occurred_at);
   std::string body = event.body;
+  if (scrub_) scrub_json(body);
   if (must_shrink(body)) {
-    ASSIGN_OR_RETURN(body, shrink_body(*this, run_id_, event));
+    ImportedEvent large = event;
+    large.body = std::move(body);
+    ASSIGN_OR_RETURN(body, shrink_body(*this, run_id_, large));
   }
   if (!event.blobs.empty()) {
     ASSIGN_OR_RETURN(body, body_with_blobs(event, body));
@@ -129,7 +150,9 @@ std::uint64_t events_upto(const Message& end) {
 Status ImportRecorder::end(const RunEnd& end) {
   json::Writer params;
   params.begin_object().member("run_id", run_id_).member("outcome", end.outcome);
-  params.member("summary", end.summary);
+  std::string summary = end.summary;
+  if (scrub_) bridge::scrub_text(summary);
+  params.member("summary", summary);
   if (!end.usage.empty()) params.raw_member("usage", end.usage);
   params.end_object();
   ASSIGN_OR_RETURN(const Message answer, client_.call("run.end", params.text()));
@@ -160,8 +183,8 @@ Result<bool> send_run(ImportRecorder& recorder, const TranslatedRun& translated,
 
 }  // namespace
 
-Result<RecordedRun> record_run(Client& client, const TranslatedRun& translated, std::string_view format) {
-  ImportRecorder recorder(client, imported_run_id(translated.source), translated.source.sha256);
+Result<RecordedRun> record_run(Client& client, const TranslatedRun& translated, std::string_view format, bool scrub) {
+  ImportRecorder recorder(client, imported_run_id(translated.source), translated.source.sha256, scrub);
   const auto added = send_run(recorder, translated, format);
   if (!added) return recorder.broke_off(added.error());
   RecordedRun recorded{recorder.run_id(),   *added,          recorder.events(), recorder.artifacts(),

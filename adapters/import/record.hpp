@@ -18,7 +18,8 @@ std::uint64_t events_upto(const Message& end);
 class ImportRecorder : public ImportSink {
  public:
   // Ids are derived from the hash of the source, so that repeating an interrupted import completes it.
-  ImportRecorder(Client& client, std::string run_id, std::string source_sha256);
+  // With `scrub`, secrets are replaced before an event or a text is sent.
+  ImportRecorder(Client& client, std::string run_id, std::string source_sha256, bool scrub = false);
 
   Result<bool> start(const std::string& params) override;
   Result<ImportedArtifact> put(const std::string& step_id, const std::string& mime_type,
@@ -46,6 +47,7 @@ class ImportRecorder : public ImportSink {
   Client& client_;
   std::string run_id_;
   std::string source_;
+  bool scrub_ = false;
   bool started_ = false;  // started by this import and not ended
   std::uint64_t events_ = 0;
   std::uint64_t artifacts_ = 0;
@@ -63,6 +65,6 @@ struct RecordedRun {
 };
 
 // Records a translated run; after an error it is marked as partly imported.
-Result<RecordedRun> record_run(Client& client, const TranslatedRun& translated, std::string_view format);
+Result<RecordedRun> record_run(Client& client, const TranslatedRun& translated, std::string_view format, bool scrub);
 
 }  // namespace muniment::cli

@@ -14,9 +14,9 @@ constexpr std::size_t child_goal_bytes_max = 1'000;
 
 }  // namespace
 
-RunTree::RunTree(Client& client, std::string name, std::string sha256, std::string_view format)
-    : client_(client), name_(std::move(name)), sha256_(std::move(sha256)), format_(format) {
-  root_ = std::make_unique<Target>(client_, imported_run_id(source_of({})), sha256_);
+RunTree::RunTree(Client& client, std::string name, std::string sha256, std::string_view format, bool scrub)
+    : client_(client), name_(std::move(name)), sha256_(std::move(sha256)), format_(format), scrub_(scrub) {
+  root_ = std::make_unique<Target>(client_, imported_run_id(source_of({})), sha256_, scrub_);
 }
 
 SourceFile RunTree::source_of(const std::string& child) const {
@@ -80,7 +80,7 @@ Status RunTree::start_child(const RunAction& action) {
   Target& parent = target(action.parent);
   RETURN_IF_ERROR(flush(parent));
   const std::string& sha256 = action.sha256.empty() ? sha256_ : action.sha256;
-  auto child = std::make_unique<Target>(client_, imported_run_id(source_of(action.child)), sha256);
+  auto child = std::make_unique<Target>(client_, imported_run_id(source_of(action.child)), sha256, scrub_);
   child->parent = action.parent;
   json::Writer params;
   params.begin_object().member("run_id", child->recorder.run_id());

@@ -26,7 +26,7 @@ struct ImportedChild {
 class RunTree {
  public:
   // Run ids consist of `name` and the hash; `format` is stored in run.started.
-  RunTree(Client& client, std::string name, std::string sha256, std::string_view format);
+  RunTree(Client& client, std::string name, std::string sha256, std::string_view format, bool scrub);
 
   // Returns false if the run is already complete.
   Result<bool> start(const ImportedRun& head);
@@ -49,8 +49,8 @@ class RunTree {
  private:
   // A run and its pending events.
   struct Target {
-    Target(Client& client, std::string run_id, const std::string& sha256)
-        : recorder(client, std::move(run_id), sha256) {}
+    Target(Client& client, std::string run_id, const std::string& sha256, bool scrub)
+        : recorder(client, std::move(run_id), sha256, scrub) {}
     ImportRecorder recorder;
     std::vector<ImportedEvent> batch;
     std::size_t bytes = 0;
@@ -70,6 +70,7 @@ class RunTree {
   const std::string name_;
   const std::string sha256_;
   const std::string_view format_;
+  const bool scrub_;
   std::unique_ptr<Target> root_;
   std::map<std::string, std::unique_ptr<Target>> children_;  // open child runs
   std::size_t bytes_ = 0;                                    // in all batches

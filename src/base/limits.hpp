@@ -347,6 +347,8 @@ inline constexpr std::size_t sanitised_piece_bytes_max = 16
                                                          << 20;  // a longer text is searched in pieces of whole lines
 inline constexpr std::size_t known_secret_bytes_min = 8;         // a shorter value occurs by chance
 inline constexpr std::size_t known_secret_bytes_max = 4'096;
+inline constexpr std::size_t known_secrets_max = 10'000;  // in the file of the secrets
+inline constexpr std::size_t secrets_file_bytes_max = 1 << 20;
 
 // Questions that may leave the machine (docs/retrieval.md).
 inline constexpr std::size_t question_bytes_max = 400;

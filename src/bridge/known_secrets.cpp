@@ -1,5 +1,6 @@
 #include "bridge/known_secrets.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/crypto/hmac.hpp"
@@ -10,47 +11,45 @@ namespace {
 
 constexpr std::size_t hash_values = 1 << 16;
 
-std::size_t fold_hash(std::uint64_t hash) { return static_cast<std::size_t>(hash >> 48); }
+// Hashes the first eight bytes, which each value has.
+std::size_t head_hash(const char* bytes, std::uint64_t factor) {
+  static_assert(limits::known_secret_bytes_min >= sizeof(std::uint64_t));
+  std::uint64_t head = 0;
+  std::memcpy(&head, bytes, sizeof head);
+  return static_cast<std::size_t>((head ^ head >> 32) * factor >> 48);
+}
+
+std::string_view key_of(const Salt& key) { return {reinterpret_cast<const char*>(key.data()), key.size()}; }
 
 }  // namespace
 
 KnownSecrets::KnownSecrets() : key_(random_salt()) {
-  std::memcpy(&base_, key_.data(), sizeof base_);
-  base_ |= 1;  // an odd factor loses no bits
+  std::memcpy(&factor_, key_.data(), sizeof factor_);
+  factor_ |= 1;  // an odd factor loses no bits
 }
 
-// The rolling hash of a window is the sum of its bytes times falling powers of the base, modulo 2^64.
 void KnownSecrets::add(std::string_view value) {
   if (value.size() < limits::known_secret_bytes_min || value.size() > limits::known_secret_bytes_max) return;
-  Length& length = lengths_[value.size()];
-  length.hashes.resize(hash_values);
-  std::uint64_t hash = 0;
-  for (const char c : value) hash = hash * base_ + static_cast<unsigned char>(c) + 1;
-  length.hashes[fold_hash(hash)] = true;
-  length.macs.insert(hmac_sha256(std::string_view(reinterpret_cast<const char*>(key_.data()), key_.size()), {value}));
+  lengths_.resize(hash_values);
+  auto& lengths = lengths_[head_hash(value.data(), factor_)];
+  const auto size = static_cast<std::uint32_t>(value.size());
+  if (std::find(lengths.begin(), lengths.end(), size) == lengths.end()) lengths.push_back(size);
+  if (!macs_.insert(hmac_sha256(key_of(key_), {value})).second) return;
+  const TextView view = TextView::of(value);
+  const TextView joined = TextView::joined(view);
+  if (joined.text() != value) add(joined.text());
 }
 
 std::vector<Span> KnownSecrets::find(std::string_view text) const {
   std::vector<Span> found;
-  for (const auto& [size, length] : lengths_) {
-    if (size <= text.size()) find_length(text, size, length, found);
+  if (empty()) return found;
+  for (std::size_t at = 0; at + limits::known_secret_bytes_min <= text.size(); ++at) {
+    for (const std::uint32_t size : lengths_[head_hash(text.data() + at, factor_)]) {
+      if (size > text.size() - at) continue;
+      if (macs_.count(hmac_sha256(key_of(key_), {text.substr(at, size)})) > 0) found.push_back({at, at + size});
+    }
   }
   return found;
-}
-
-void KnownSecrets::find_length(std::string_view text, std::size_t size, const Length& length,
-                               std::vector<Span>& found) const {
-  const std::string_view key(reinterpret_cast<const char*>(key_.data()), key_.size());
-  std::uint64_t highest = 1;
-  for (std::size_t i = 1; i < size; ++i) highest *= base_;
-  std::uint64_t hash = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (at >= size) hash -= highest * (static_cast<unsigned char>(text[at - size]) + 1U);
-    hash = hash * base_ + static_cast<unsigned char>(text[at]) + 1;
-    if (at + 1 < size || !length.hashes[fold_hash(hash)]) continue;
-    const std::size_t begin = at + 1 - size;
-    if (length.macs.count(hmac_sha256(key, {text.substr(begin, size)})) > 0) found.push_back({begin, at + 1});
-  }
 }
 
 }  // namespace muniment::bridge

@@ -13,6 +13,7 @@
 #include "base/limits.hpp"
 #include "bridge/check.hpp"
 #include "bridge/known_secrets.hpp"
+#include "bridge/local_rules.hpp"
 #include "bridge/rule.hpp"
 #include "bridge/rule_database.hpp"
 #include "bridge/text_view.hpp"
@@ -25,6 +26,7 @@ constexpr std::size_t window_bytes_unbounded = 1'024;  // the same for a pattern
 constexpr int views_depth_max = 3;                     // Base64 in Base64 in the text
 constexpr std::int64_t pattern_memory_bytes_max = 16 << 20;
 constexpr std::size_t groups_max = 8;
+constexpr std::size_t card_bytes_max = 37;  // 19 digits, with a hyphen after each
 constexpr std::string_view known_category = "known";
 
 re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
@@ -54,6 +56,17 @@ bool is_token(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 
 bool is_plain_word(std::string_view text) {
   return std::all_of(text.begin() + 1, text.end(),
                      [](char c) { return std::islower(static_cast<unsigned char>(c)) != 0; });
+}
+
+bool is_card_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '-'; }
+
+// Returns the digits of a card number around a place. In a joined text, those of a table follow each other, and a
+// number is only one with all of them.
+Span card_digits(std::string_view text, std::size_t at) {
+  Span span = {at, at};
+  while (span.begin > 0 && is_card_digit(text[span.begin - 1])) --span.begin;
+  while (span.end < text.size() && is_card_digit(text[span.end])) ++span.end;
+  return span;
 }
 
 std::string_view line_of(std::string_view text, Span span) {
@@ -108,12 +121,14 @@ struct Matcher {
   std::size_t window = window_bytes_unbounded;
   bool wanted = true;  // in this scope, and not disabled
   bool begins_word = false;
+  bool is_card = false;
   std::unique_ptr<re2::RE2> pattern;
   std::vector<Exceptions> exceptions;
 
   Status prepare() {
     if (pattern) return success();
     begins_word = rule.begins_word();
+    is_card = rule.has("card");
     pattern = compile(rule.pattern());
     if (!pattern->ok())
       return Error(Errc::invalid_argument, "rule " + rule.id + " does not compile: " + pattern->error());
@@ -173,8 +188,7 @@ class Sanitiser::Impl {
     built_in_ = matchers_.size();
   }
 
-  Status add_rules(std::string_view toml) {
-    ASSIGN_OR_RETURN(const RuleFile file, read_toml_rules(toml));
+  Status add_rules(const RuleFile& file) {
     for (const Rule& rule : file.rules) {
       Matcher matcher;
       matcher.rule = rule;
@@ -192,11 +206,9 @@ class Sanitiser::Impl {
     return success();
   }
 
-  void add_known_secret(std::string_view value) {
-    known_.add(value);
-    const TextView view = TextView::of(value);
-    const TextView joined = TextView::joined(view);
-    if (joined.text() != value) known_.add(joined.text());
+  Status use(const LocalRules& local) {
+    known_ = local.secrets;
+    return add_rules(local.rules);
   }
 
   std::vector<Finding> find(std::string_view text) {
@@ -267,8 +279,14 @@ class Sanitiser::Impl {
     if (to <= resume) return;
     Matcher& matcher = matchers_[index];
     if (!matcher.wanted || !matcher.prepare()) return;
-    if (to > matcher.window) resume = std::max(resume, to - matcher.window);
     const std::string_view text = view_->text();
+    if (matcher.is_card && view_->kind() == TextView::Kind::joined) {
+      const Span digits = card_digits(text, to);
+      resume = std::max(resume, digits.begin);
+      if (digits.end - digits.begin > card_bytes_max) resume = digits.end;
+      if (to <= resume) return;
+    }
+    if (to > matcher.window) resume = std::max(resume, to - matcher.window);
     re2::StringPiece groups[groups_max];
     const int count = std::min<int>(groups_max, 1 + matcher.pattern->NumberOfCapturingGroups());
     // The first search ends where Vectorscan has seen a match, since a search without one would read the rest of the
@@ -305,8 +323,9 @@ class Sanitiser::Impl {
     const bool joined = view_->kind() == TextView::Kind::joined;
     // A token without separators is found in the text itself. With them, words may look like one.
     if (joined && rule.category == "secret") secret.end = std::min(secret.end, end_of_token(matcher, match));
-    if (joined && !view_->has_gap({match.begin, secret.end})) return 0;
+    const Span before_checks = {match.begin, secret.end};
     if (!passes_checks(rule, *view_, secret)) return 0;
+    if (joined && !view_->has_gap(before_checks)) return 0;
     const std::string_view value = text.substr(secret.begin, secret.end - secret.begin);
     if (joined && rule.category == "secret" && !is_random(value)) return 0;
     if (rule.entropy > 0 && entropy(value) <= rule.entropy) return 0;
@@ -367,8 +386,11 @@ class Sanitiser::Impl {
 
 Sanitiser::Sanitiser(Scope scope) : impl_(std::make_unique<Impl>(scope)) {}
 Sanitiser::~Sanitiser() = default;
-Status Sanitiser::add_rules(std::string_view toml) { return impl_->add_rules(toml); }
-void Sanitiser::add_known_secret(std::string_view value) { impl_->add_known_secret(value); }
+Status Sanitiser::add_rules(std::string_view toml) {
+  ASSIGN_OR_RETURN(const RuleFile file, read_toml_rules(toml));
+  return impl_->add_rules(file);
+}
+Status Sanitiser::use(const LocalRules& local) { return impl_->use(local); }
 std::vector<Finding> Sanitiser::find(std::string_view text) { return impl_->find(text); }
 
 std::size_t redact(std::string& text, const std::vector<Finding>& findings,

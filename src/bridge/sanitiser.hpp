@@ -17,6 +17,8 @@
 
 namespace muniment::bridge {
 
+struct LocalRules;
+
 struct Finding {
   std::string_view rule;      // its id
   std::string_view category;  // secret, personal, local, announced, or known for a secret of this machine
@@ -39,8 +41,8 @@ class Sanitiser {
 
   // Adds the rules and allowlists of a file in the format of gitleaks. Errors: invalid_argument, too_large.
   Status add_rules(std::string_view toml);
-  // Adds a secret of this machine; only its HMAC is held.
-  void add_known_secret(std::string_view value);
+  // Adds the rules of this machine and takes over its secrets. Errors: invalid_argument.
+  Status use(const LocalRules& local);
 
   // Returns the findings in order of their offset; they may overlap. Their views live as long as this object.
   std::vector<Finding> find(std::string_view text);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <optional>
 
+#include "bridge/local_rules.hpp"
 #include "bridge/sanitiser.hpp"
 
 namespace muniment::bridge {
@@ -28,10 +30,23 @@ std::string upper(std::string_view text) {
   return loud;
 }
 
+// The rules that scrub_by has read; none before.
+std::optional<LocalRules>& local_rules() {
+  static std::optional<LocalRules> read;
+  return read;
+}
+
 // Each thread has its own, since the matcher writes to its memory; the first use reads the compiled rules.
 Sanitiser& sanitiser() {
-  thread_local Sanitiser of_thread(Scope::output);
-  return of_thread;
+  struct OfThread {
+    Sanitiser sanitiser{Scope::output};
+    OfThread() {
+      // read_local_rules has compiled the rules before.
+      if (local_rules()) static_cast<void>(sanitiser.use(*local_rules()).ok());
+    }
+  };
+  thread_local OfThread of_thread;
+  return of_thread.sanitiser;
 }
 
 // Replaces the secrets. `inside` tells on entry whether the text begins inside a private key, and on return whether it
@@ -86,6 +101,11 @@ bool announces_secret(std::string_view word) {
 }
 
 }  // namespace
+
+Status scrub_by(const Config& config, const char* const* environment) {
+  ASSIGN_OR_RETURN(local_rules(), read_local_rules(config, environment));
+  return success();
+}
 
 bool names_a_secret(std::string_view name) {
   const std::string loud = upper(name);

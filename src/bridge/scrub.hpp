@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/config/config.hpp"
 #include "base/files/file.hpp"
 #include "base/result.hpp"
 
@@ -26,6 +27,10 @@ std::size_t scrub_text(std::string& text);
 // Copies `source` to `copy` line by line; of a line longer than 1 MiB, each piece by itself. Returns the number of
 // replacements. Errors: those of the files.
 Result<std::size_t> scrub_file(const Fd& source, const Fd& copy);
+
+// Reads the rules and secrets of this machine (local_rules.hpp), which all functions above then use on every thread.
+// Called once, before them. Errors: those of the files.
+Status scrub_by(const Config& config, const char* const* environment);
 
 // Returns whether the name implies a secret value: TOKEN, KEY, SECRET, PASSWORD, …
 bool names_a_secret(std::string_view name);

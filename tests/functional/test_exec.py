@@ -204,6 +204,21 @@ class Scrubbed(ExecCase):
         self.assertEqual(ended["scrubbed"], 3)
         self.assertNotIn("sesame", json.dumps(self.events()))   # the previews do not contain it either
 
+    def test_secrets_of_the_environment_and_of_a_file_are_scrubbed(self) -> None:
+        secrets = self.folder / "secrets"
+        secrets.write_text("northern light\n")
+        secrets.chmod(0o600)
+        more = {"BUILD_TOKEN": "blue-heron-17", "MUNIMENT_SANITISER_SECRETS": str(secrets)}
+        done = self.exec("sh", "-c", "echo blue-heron-17, northern light, production", options=("--scrub",), **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        started, ended = self.recorded()
+        self.assertEqual(self.kept(ended, "stdout").decode(), "[scrubbed], [scrubbed], production\n")
+        self.assertEqual(started["argv"][2], "echo [scrubbed], [scrubbed], production")
+        secrets.chmod(0o644)
+        refused = self.exec("true", options=("--scrub",), **more)
+        self.assertEqual(refused.returncode, 125)
+        self.assertIn(b"chmod 600", refused.stderr)
+
     def test_without_it_the_output_is_kept_as_it_is(self) -> None:
         (self.folder / "text").write_text(self.TEXT)
         self.exec("cat", "text")

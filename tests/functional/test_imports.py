@@ -43,6 +43,37 @@ class Importing(DaemonCase):
         return size_at_rest(self.client)
 
 
+class Scrubbed(Importing):
+    format = "messages"
+    SECRET = "ghp_" + "a8Kd02mXq7Zt4Lw9Rb1Vc6Ny3Ej5Hs0Pu2Fi"
+
+    def muniment(self, *words: str | pathlib.Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "--json", *words], capture_output=True, text=True, timeout=300)
+
+    def test_secrets_are_replaced_in_bodies_and_artifacts(self) -> None:
+        path = self.daemon.folder / "chat.json"
+        path.write_text(json.dumps({"messages": [{"role": "user", "content": f"use {self.SECRET}"},
+                                                 {"role": "assistant", "content": "long " * 100_000 + f"then {self.SECRET} again"}]}))
+        done = self.muniment("import", "--scrub", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        run_id = json.loads(done.stdout.splitlines()[0])["run_id"]
+        events = self.events(run_id, limit=1000)
+        self.assertIn("use [scrubbed]", json.dumps(events))
+        self.assertNotIn(self.SECRET, json.dumps(events))
+        stored = [self.client.get(event["body"]["artifact_id"]) for event in events if event["type"] == "artifact.stored"]
+        self.assertTrue(any(b"then [scrubbed] again" in text for text in stored))
+        self.assertFalse(any(self.SECRET.encode() in text for text in stored))
+
+    def test_an_export_has_hashes_and_is_not_scrubbed(self) -> None:
+        exported = self.daemon.folder / "events.jsonl"
+        self.assertEqual(self.muniment("export", self.run_id, "--format", "jsonl", "--output", exported).returncode, 0)
+        for words in (("import", "--scrub", exported), ("export", "--scrub", "--format", "jsonl"), ("audit", "export", self.run_id, "--scrub")):
+            refused = self.muniment(*words)
+            self.assertNotEqual(refused.returncode, 0, words)
+            self.assertIn("scrub", refused.stderr + refused.stdout)
+            self.assertIn("hash", refused.stderr + refused.stdout)
+
+
 class RealTraces:
     """Imports all traces of a format once for the class, into a daemon that is shared by the real traces."""
 

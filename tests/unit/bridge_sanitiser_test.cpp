@@ -1,7 +1,11 @@
 // Tests of the sanitiser: each class of findings, the forms in which they hide, and what is none.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -9,6 +13,7 @@
 #include "base/crypto/sha256.hpp"
 #include "base/limits.hpp"
 #include "bridge/known_secrets.hpp"
+#include "bridge/local_rules.hpp"
 #include "bridge/rule.hpp"
 #include "bridge/rule_database.hpp"
 #include "bridge/sanitiser.hpp"
@@ -226,7 +231,9 @@ TEST(Sanitiser, ARuleFileHasALimit) {
 
 TEST(Sanitiser, KnownSecretsAreFoundInEveryForm) {
   Sanitiser sanitiser(Scope::outbound);
-  sanitiser.add_known_secret("blue+ heron 17");
+  LocalRules local;
+  local.secrets.add("blue+ heron 17");
+  ASSERT_TRUE(sanitiser.use(local).ok());
   for (const std::string& text : {std::string("it is blue+ heron 17."), to_base64("it is blue+ heron 17."),
                                   std::string("71 noreh +eulb"), std::string("blue+\nheron \"17\"")}) {
     const auto findings = sanitiser.find(text);
@@ -235,6 +242,51 @@ TEST(Sanitiser, KnownSecretsAreFoundInEveryForm) {
     })) << text;
   }
   EXPECT_TRUE(sanitiser.find("it is blue- heron 17.").empty());
+}
+
+TEST(LocalRules, AreReadFromFilesAndTheEnvironment) {
+  std::string folder = (std::filesystem::temp_directory_path() / "muniment-rules-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const auto write = [&](const std::string& name, const std::string& text, mode_t mode = 0600) {
+    const std::string path = folder + "/" + name;
+    std::ofstream(path) << text;
+    ::chmod(path.c_str(), mode);
+    return path;
+  };
+  const char* const environment[] = {"API_TOKEN=blue-heron-17", "KEY_FILE=/etc/some/path", "MY_KEY=production",
+                                     "HOME=/home/ann1234", nullptr};
+  Config config;
+  config.sanitiser_rules = write("rules.toml", "[[rules]]\nid = 'acme'\nregex = 'ACME-[0-9]{5}'\n");
+  config.sanitiser_secrets = write("secrets", "northern light\r\n\ncorrect horse\n");
+  const auto local = read_local_rules(config, environment);
+  ASSERT_TRUE(local.ok()) << local.error().message;
+  Sanitiser sanitiser(Scope::output);
+  ASSERT_TRUE(sanitiser.use(*local).ok());
+  EXPECT_EQ(redacted(sanitiser, "blue-heron-17 ACME-12345 northern light, production in /etc/some/path of ann1234"),
+            "[known] [acme] [known], production in /etc/some/path of ann1234");
+
+  const auto refused = [&](const char* what) {
+    const auto read = read_local_rules(config, environment);
+    EXPECT_FALSE(read.ok()) << what;
+    return read.ok() ? std::string() : read.error().message;
+  };
+  const std::string secrets = config.sanitiser_secrets;
+  config.sanitiser_secrets = write("short", "northern light\nshort\n");
+  EXPECT_NE(refused("a short secret").find("line 2 has 5 bytes"), std::string::npos);
+  config.sanitiser_secrets = write("open", "northern light\n", 0644);
+  EXPECT_NE(refused("an open file").find("chmod 600"), std::string::npos);
+  config.sanitiser_secrets = folder + "/missing";
+  EXPECT_NE(refused("a missing file").find("sanitiser_secrets"), std::string::npos);
+  std::string many;
+  for (std::size_t i = 0; i < limits::known_secrets_max; ++i) many += "secret " + std::to_string(1'000'000 + i) + "\n";
+  config.sanitiser_secrets = write("most", many);
+  EXPECT_TRUE(read_local_rules(config, environment).ok());
+  config.sanitiser_secrets = write("more", many + "one more secret\n");
+  EXPECT_NE(refused("too many secrets").find("more than 10000"), std::string::npos);
+  config.sanitiser_secrets = secrets;
+  config.sanitiser_rules = write("bad.toml", "[[rules]]\nid = 'acme'\nregex = '('\n");
+  EXPECT_NE(refused("a bad pattern").find("sanitiser_rules"), std::string::npos);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(KnownSecrets, HaveLimitsOfTheirLength) {

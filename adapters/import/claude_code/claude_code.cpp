@@ -7,8 +7,9 @@
 namespace muniment::cli {
 
 Result<ImportedSession> import_claude_code(Client& client, const std::string& path, ClaudeCodeSession& session,
-                                           const std::function<void(std::int64_t, std::int64_t)>& progress) {
-  RunTree tree(client, std::filesystem::path(path).stem(), session.sha256(), claude_code_format);
+                                           const std::function<void(std::int64_t, std::int64_t)>& progress,
+                                           bool scrub) {
+  RunTree tree(client, std::filesystem::path(path).stem(), session.sha256(), claude_code_format, scrub);
   ImportedSession result;
   result.run_id = tree.run_id();
   ASSIGN_OR_RETURN(result.added, tree.start(session.head()));

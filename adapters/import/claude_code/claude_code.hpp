@@ -26,6 +26,6 @@ struct ImportedSession {
 
 // `progress` receives the number of bytes read and the total. Errors: the daemon's, and those of reading the file.
 Result<ImportedSession> import_claude_code(Client& client, const std::string& path, ClaudeCodeSession& session,
-                                           const std::function<void(std::int64_t, std::int64_t)>& progress);
+                                           const std::function<void(std::int64_t, std::int64_t)>& progress, bool scrub);
 
 }  // namespace muniment::cli

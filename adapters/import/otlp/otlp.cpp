@@ -8,11 +8,11 @@ bool is_otlp(const json::Value& record) {
   return record["resourceSpans"] || record["resourceLogs"] || record["resource_spans"] || record["resource_logs"];
 }
 
-Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const OtlpTraceItems& items) {
+Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const OtlpTraceItems& items, bool scrub) {
   OtlpTrace trace(file, items);
   ASSIGN_OR_RETURN(std::string sha256, trace.sha256_of_all());
   ASSIGN_OR_RETURN(ImportedRun head, trace.head());
-  RunTree tree(client, trace.name(), std::move(sha256), otlp_format);
+  RunTree tree(client, trace.name(), std::move(sha256), otlp_format, scrub);
   ImportedTrace run;
   run.run_id = tree.run_id();
   ASSIGN_OR_RETURN(run.added, tree.start(head));

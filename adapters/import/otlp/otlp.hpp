@@ -26,6 +26,7 @@ struct ImportedTrace {
 };
 
 // Imports one trace of a file. Errors: those of the daemon and of reading the file.
-Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const OtlpTraceItems& items);
+Result<ImportedTrace> import_trace(Client& client, const OtlpFile& file, const OtlpTraceItems& items,
+                                   bool scrub = false);
 
 }  // namespace muniment::cli

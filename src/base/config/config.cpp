@@ -125,6 +125,10 @@ constexpr ConfigKey table[] = {
      "TOML file with the policies of task completion, by type of task (docs/evidence.md; default: one policy for all)."},
     {"attestation_keys", &Config::attestation_keys, "", "", 0, 0,
      "File with the verifier keys, one per line, whose attestations of test results count as evidence (default: none)."},
+    {"sanitiser_rules", &Config::sanitiser_rules, "", "", 0, 0,
+     "TOML file with rules in the format of gitleaks, which find secrets in addition to the built-in rules (default: none)."},
+    {"sanitiser_secrets", &Config::sanitiser_secrets, "", "", 0, 0,
+     "File with one secret of 8 bytes or more per line, which is removed wherever secrets are (default: none)."},
     {"prices", &Config::prices, "", "", 0, 0,
      "Prices of models, one table each, by which costs that were not recorded are estimated: [prices.\"gpt-4o\"] input = 2.5, output = 10 (USD per million tokens)."},
     {"webhooks", &Config::webhooks, "", "", 0, 0,
@@ -247,7 +251,8 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   if (key.key == "webhooks") RETURN_IF_ERROR(parse_webhooks(value));
   if (key.key == "log_format" && value != "text" && value != "json") return bad_value(key, value, "give text or json");
   // A relative path would refer to the daemon's working folder, which the author of the file does not know.
-  if ((key.key == "completion_policy" || key.key == "attestation_keys") && !value.empty() && !value.starts_with('/'))
+  if ((key.key == "completion_policy" || key.key == "attestation_keys" || key.key.starts_with("sanitiser_")) &&
+      !value.empty() && !value.starts_with('/'))
     return bad_value(key, value, "give an absolute path; ~ is not expanded");
   if (key.key == "embed_api" && !value.empty() && value != "openai" && value != "ollama" && value != "tei") {
     return bad_value(key, value, "give openai, ollama or tei, or nothing");

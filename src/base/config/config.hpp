@@ -73,6 +73,8 @@ struct Config {
   bool executor = true;                // the daemon starts recorded commands itself
   bool mcp_session_runs = false;       // default for sessions that do not specify it
   std::string completion_policy;       // a TOML file; empty: the default policy for all tasks
+  std::string sanitiser_rules;         // a file of rules in the format of gitleaks; empty: the built-in rules
+  std::string sanitiser_secrets;       // file with one secret per line; empty: none
   std::string attestation_keys;        // file with one verifier key per line; empty: none
   std::string prices;                  // prices of models as JSON (prices.hpp); empty: none
   std::string webhooks;                // receivers of messages as JSON (webhooks.hpp); empty: none

@@ -71,6 +71,8 @@ class Recording {
     std::error_code failed;
     folder_ = std::filesystem::current_path(failed).string();
     RETURN_IF_ERROR(check_evidence_options());
+    ASSIGN_OR_RETURN(const Config config, session_.config());
+    RETURN_IF_ERROR(bridge::scrub_by(config, environ));
     RETURN_IF_ERROR(choose_run());
     if (!options_.evidence.task.empty()) {
       ASSIGN_OR_RETURN(base_, base_of_task(session_, run_id_, options_.evidence.task));

@@ -39,6 +39,7 @@ struct EventExportOptions {
   std::string artifacts;
   std::string output;
   bool resume = false;
+  bool scrub = false;
   std::optional<std::int64_t> from_seq;
   std::optional<std::int64_t> log_no;
 };
@@ -56,6 +57,7 @@ void declare_event_export(CLI::App& command, EventExportOptions& options) {
       ->type_name("DIR");
   command.add_option("--output", options.output, "Output file (default: standard output)")->type_name("FILE");
   command.add_flag("--resume", options.resume, "Resume an interrupted export; repeat its options");
+  command.add_flag("--scrub", options.scrub, "Refused, since the hashes of the rows prove their bodies");
   command.add_option("--from-seq", options.from_seq, "First seq to export")->check(CLI::NonNegativeNumber);
   command.add_option("--log", options.log_no, "Export this closed log instead of the current one")
       ->check(CLI::PositiveNumber);
@@ -66,6 +68,12 @@ class EventExport {
   EventExport(Session& session, const EventExportOptions& options) : session_(session), options_(options) {}
 
   Status run() {
+    if (options_.scrub) {
+      return Error(
+          Errc::invalid_argument,
+          "an export cannot be scrubbed: each row has the hash of its body, which a replaced secret would "
+          "break. Erase the bodies first (muniment audit redact), or scrub what is recorded (muniment exec --scrub)");
+    }
     ASSIGN_OR_RETURN(const std::string uri, database_uri());
     ASSIGN_OR_RETURN(ExportConnection connection, ExportConnection::open(uri));
     RETURN_IF_ERROR(find_log(connection));

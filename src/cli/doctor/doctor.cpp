@@ -14,6 +14,7 @@
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "bridge/local_rules.hpp"
 #include "client/connect/autostart.hpp"
 #include "evidence/completion/policy.hpp"
 #include "webhook/message.hpp"
@@ -65,6 +66,11 @@ void look_at_named_files(Findings& findings, const Config& config) {
     report_file(findings, config, "policy", path, evidence::completion::Policies::read(path));
   if (const std::string& path = config.attestation_keys; !path.empty())
     report_file(findings, config, "keys", path, read_trusted_keys(path));
+  const char* const no_environment[] = {nullptr};
+  if (!config.sanitiser_rules.empty() || !config.sanitiser_secrets.empty()) {
+    report_file(findings, config, "sanitiser", "the rules and secrets are valid",
+                bridge::read_local_rules(config, no_environment));
+  }
   if (const auto webhooks = webhook::read_webhooks(config.webhooks); !webhooks || !webhooks->empty())
     report_file(findings, config, "webhook", "types and secrets are valid", webhooks);
 }

@@ -19,6 +19,7 @@ struct ExportOptions {
   std::string run;
   std::string output;
   std::string checkpoint;
+  bool scrub = false;
 };
 
 void declare_export(CLI::App& command, ExportOptions& options) {
@@ -26,9 +27,16 @@ void declare_export(CLI::App& command, ExportOptions& options) {
   command.add_option("-o,--output", options.output, "Bundle file (default: RUN.muniment.tar.zst)")->type_name("FILE");
   command.add_option("--checkpoint", options.checkpoint, "Signed checkpoint to prove against (default: the newest)")
       ->type_name("FILE");
+  command.add_flag("--scrub", options.scrub, "Refused, since a bundle proves the recorded bodies");
 }
 
 Status export_run(Session& session, const ExportOptions& options) {
+  if (options.scrub) {
+    return Error(
+        Errc::invalid_argument,
+        "a bundle cannot be scrubbed: it proves the recorded bodies by their hashes, which a replaced secret "
+        "would break. Erase the bodies first (muniment audit redact); the bundle then shows that they were erased");
+  }
   ASSIGN_OR_RETURN(Client* const client, session.running_client());
   BundleOrder order;
   ASSIGN_OR_RETURN(order.run_id, session.run_id(options.run));

@@ -11,6 +11,7 @@
 #include "base/crypto/dsse.hpp"
 #include "base/json/json.hpp"
 #include "base/text.hpp"
+#include "bridge/local_rules.hpp"
 #include "cli/commands.hpp"
 #include "cli/connect/late_followers.hpp"
 #include "cli/doctor/doctor.hpp"
@@ -291,6 +292,9 @@ Status check_config(Session& session, const NoOptions&) {
     loaded.problems.push_back(std::move(policies).error());
   if (auto keys = read_trusted_keys(loaded.values.attestation_keys); !keys)
     loaded.problems.push_back(std::move(keys).error());
+  const char* const no_environment[] = {nullptr};
+  if (auto rules = bridge::read_local_rules(loaded.values, no_environment); !rules)
+    loaded.problems.push_back(std::move(rules).error());
   if (auto webhooks = webhook::read_webhooks(loaded.values.webhooks); !webhooks)
     loaded.problems.push_back(std::move(webhooks).error());
   if (session.options.json) {
