@@ -2,6 +2,7 @@
 """Answers one question, like `researcher ask`, from the source tree:
 
     echo "How is a run recovered?" | python3 scripts/researcher_bridge.py --stdin
+    echo "What is recursion?" | python3 scripts/researcher_bridge.py --stdin --cloud-mode always --cloud-cmd "llm {prompt}"
 """
 import os
 import pathlib

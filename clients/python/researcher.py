@@ -6,18 +6,21 @@
 
 `python -m researcher` is the same program. Standard input is a question, or a request in JSON:
 {"id", "query", "mode": "ask" | "ingest", "context": {"tags", "files"}, "settings": {"k", "cloud_allowed"}}.
-docs/retrieval.md ("The researcher") describes the responses, config/local.yaml and logs/local.log.
+docs/retrieval.md ("The researcher") describes the responses, config/local.yaml, logs/local.log and logs/cloud/.
 """
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
+import threading
 import time
 import unicodedata
 import uuid
@@ -31,13 +34,18 @@ CONFIG = pathlib.Path("config", "local.yaml")
 CORPUS = "researcher"                  # target of ingest without a setting
 RESPONSE = ("id", "answer", "provenance", "confidence", "logs_ref")
 REQUEST_BYTES_MAX = 1 << 20
+REPLY_BYTES_MAX = 1 << 16              # of a command that asks a cloud service
+COMMAND_S_MAX = 120
+NOT_CALLS = ("no_bridge", "confident")   # reasons without a call and without a refusal
 CONFIG_BYTES_MAX = 1 << 16
 EXIT_CODES = {"unavailable": 4, "deadline_exceeded": 4, "run_halted": 2, "corrupt": 2, "system_error": 2, "usage": 3}   # others: 1
 
 # Keys of config/local.yaml that set an option, with their type.
-OPTIONS: dict[str, type] = {"corpus": str, "retrieval.k": int, "daemon.data": str, "data.raw": str, "logs.local": str}
+OPTIONS: dict[str, type] = {"corpus": str, "retrieval.k": int, "daemon.data": str, "data.raw": str, "logs.local": str, "logs.cloud": str,
+                           "cloud.mode": str}
 # Keys that belong to the daemon: its settings in muniment.toml. `researcher status` compares them.
-SETTINGS = {"model.url": "answer_url", "model.name": "answer_model", "embeddings.model": "encoder", "embeddings.url": "embed_url"}
+SETTINGS = {"model.url": "answer_url", "model.name": "answer_model", "embeddings.model": "encoder", "embeddings.url": "embed_url",
+            "cloud.url": "cloud_url", "cloud.provider": "cloud_provider", "cloud.model": "cloud_model"}
 
 CONFIG_LINE = re.compile(r"( *)([A-Za-z_][\w-]*):(?: +(.*))?")
 # A scalar in quotation marks or a plain one, and a comment.
@@ -235,20 +243,69 @@ class Researcher:
             settings.setdefault("k", k)
         self.log.entry |= {"id": self.request["id"], "mode": self.request["mode"], "corpus": self.request.get("corpus")}
 
+    def permit_cloud(self) -> None:
+        """Sets the request's settings by --cloud-mode and --cloud-cmd."""
+        mode, command = self.options.cloud_mode or self.config.get("cloud.mode"), self.options.cloud_cmd
+        settings = self.request["settings"]
+        if mode not in (None, "never", "auto", "always"):
+            raise MunimentError("cloud.mode must be never, auto or always", "invalid_argument")
+        if mode == "never" or (mode is None and command is None) or not isinstance(settings, dict):
+            return
+        settings["cloud_allowed"] = True
+        if mode == "always":
+            settings["cloud_mode"] = "always"
+        if command is not None:
+            words_of(command)
+            settings["cloud_by"] = "caller"
+
+    def call_command(self, client: Client, question: Json, answer: Json) -> None:
+        """Runs --cloud-cmd with the question that the daemon made and recorded, and has its reply recorded and stored."""
+        reply = run_command(self.options.cloud_cmd, question["prompt"])
+        outcome: Json = {"response": reply} if reply is not None else {"failed": True}
+        result = client.call("cloud.answer", call_id=question["call_id"], **outcome)
+        answer["provenance"] |= {name: result[name] for name in ("cloud", "cloud_reason", "cloud_message") if name in result}
+        answer.setdefault("degraded", []).extend(result.get("degraded", []))
+        if not answer["degraded"]:
+            del answer["degraded"]
+        for item in result["cloud"]:
+            answer["answer"] += f"\n{item['text']} [cloud {item['n']}]"
+
+    def log_cloud(self, answer: Json) -> None:
+        """Writes a line about the question to a cloud service, if there was one, to logs/cloud/."""
+        provenance = answer["provenance"]
+        if not provenance["cloud"] and provenance.get("cloud_reason", NOT_CALLS[0]) in NOT_CALLS:
+            return
+        log = Log(pathlib.Path(self.config.get("logs.cloud", pathlib.Path("logs", "cloud"))) / "calls.log", "cloud")
+        log.entry |= {"id": self.request["id"], "logs_ref": answer["logs_ref"]}
+        for item in provenance["cloud"]:
+            log.entry |= {name: item[name] for name in ("call_id", "provider", "model", "template", "asked_seq", "answered_seq", "pointer") if name in item}
+            log.entry |= {"prompt_sha256": item["prompt_hash"], "response_sha256": item["response_hash"]}
+        if "cloud_reason" in provenance:
+            log.entry["reason"] = provenance["cloud_reason"]
+        log.write()
+
     def ask(self) -> int:
-        refuse_cloud(self.options)
         self.read_request(self.options.question)
         if self.request["mode"] == "ingest":
             return self.ingest_files([], [])
+        self.permit_cloud()
         query = self.request.get("query")
         if isinstance(query, str):
             self.log.entry |= {"query_sha256": hashlib.sha256(query.encode()).hexdigest(), "query_bytes": len(query.encode())}
         with self.connect() as client:
-            answer = client.again(lambda: client.call("ask", **self.request))
+            settings = self.request["settings"]
+            asks_cloud = isinstance(settings, dict) and settings.get("cloud_allowed")
+            # A question to a cloud service is not repeated after an error.
+            answer = client.call("ask", **self.request) if asks_cloud else client.again(lambda: client.call("ask", **self.request))
+            if question := answer["provenance"].pop("cloud_question", None):
+                self.call_command(client, question, answer)
+        self.log_cloud(answer)
         local, reason = answer["provenance"]["local"], answer.get("reason")
         self.log.entry |= {"citations": len(local), "confidence": answer["confidence"]["local"], "logs_ref": answer["logs_ref"]}
         if reason:
             self.log.entry["reason"] = reason
+        if "cloud_reason" in answer["provenance"]:
+            self.log.entry["cloud_reason"] = answer["provenance"]["cloud_reason"]
         if self.as_json:
             self.print_json({name: answer[name] for name in (*RESPONSE, "reason", "degraded") if name in answer})
         else:
@@ -329,10 +386,42 @@ class Researcher:
         return connect(self.data, start=start)
 
 
-def refuse_cloud(options: argparse.Namespace) -> None:
-    if options.cloud_mode not in (None, "never") or options.cloud_cmd is not None:
-        raise MunimentError("no cloud service is configured: --cloud-mode and --cloud-cmd are refused. Omit them; the documents answer",
-                            "no_bridge")
+def words_of(command: str) -> list[str]:
+    """Splits a command as a shell does, without running one. Raises MunimentError (invalid_argument)."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise MunimentError(f"--cloud-cmd: {error}", "invalid_argument") from None
+    if not words or "{prompt}" in words[0] or sum(word.count("{prompt}") for word in words) > 1:
+        raise MunimentError("--cloud-cmd must name a program, and {prompt} at most once as an argument; without it, "
+                            "standard input has the prompt", "invalid_argument")
+    return words
+
+
+def run_command(command: str, prompt: str) -> Optional[str]:
+    """Returns what the command prints, at most REPLY_BYTES_MAX bytes of it; None if it fails or is late."""
+    words = words_of(command)
+    as_argument = any("{prompt}" in word for word in words)
+    words = [word.replace("{prompt}", prompt) for word in words]
+    try:
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL if as_argument else subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            timer = threading.Timer(COMMAND_S_MAX, process.kill)
+            timer.start()
+            try:
+                if process.stdin:
+                    with contextlib.suppress(BrokenPipeError):
+                        process.stdin.write(prompt.encode())
+                        process.stdin.close()
+                assert process.stdout
+                data = process.stdout.read(REPLY_BYTES_MAX)
+                if len(data) == REPLY_BYTES_MAX:
+                    process.kill()
+                return data.decode(errors="replace") if process.wait() == 0 else None
+            finally:
+                timer.cancel()
+    except OSError as error:
+        print(f"researcher: --cloud-cmd: {words[0]}: {error.strerror}", file=sys.stderr)
+        return None
 
 
 def print_answer(answer: Json) -> None:
@@ -341,6 +430,8 @@ def print_answer(answer: Json) -> None:
     rows = [[f"[{item['n']}]", "local", one_line(f"{item['corpus']}/{item['document']}"),
              f"{item['span']['offset']}-{item['span']['offset'] + item['span']['length']}", one_line(item["trust"]), one_line(item["pointer"])]
             for item in answer["provenance"]["local"]]
+    rows += [[f"[cloud {item['n']}]", "cloud", one_line(item["provider"]), one_line(item.get("model", item["template"])), item["trust"],
+              one_line(item.get("pointer", ""))] for item in answer["provenance"]["cloud"]]
     if rows:
         print()
     widths = [max(map(len, column)) for column in zip(*rows)]
@@ -350,6 +441,8 @@ def print_answer(answer: Json) -> None:
     print(f"\nconfidence  local {confidence['local']:.2f}  cloud {confidence['cloud']:.2f}\nlogs_ref    {answer['logs_ref']}")
     if answer.get("reason"):
         print(f"reason      {answer['reason']}")
+    if "cloud_reason" in answer["provenance"]:
+        print(f"cloud       {answer['provenance']['cloud_reason']}: {one_line(answer['provenance'].get('cloud_message', ''))}")
     for words in answer.get("degraded", []):
         print(f"degraded    {one_line(words)}")
 
@@ -370,8 +463,8 @@ def parse_words(words: Optional[list[str]]) -> argparse.Namespace:
     ask = commands.add_parser("ask", parents=[common], help="answer a question")
     ask.add_argument("question", nargs="*", help="question; - or none reads standard input")
     ask.add_argument("-k", type=int, help="largest number of passages (default 5)")
-    ask.add_argument("--cloud-mode", choices=["never", "auto", "always"], help="refused, except never: no cloud service is configured")
-    ask.add_argument("--cloud-cmd", help="refused: no cloud service is configured")
+    ask.add_argument("--cloud-mode", choices=["never", "auto", "always"], help="when to ask a cloud service (default never, with --cloud-cmd auto: if the confidence is low)")
+    ask.add_argument("--cloud-cmd", help="program that asks it; {prompt} is the question (default: the daemon's cloud_url; without {prompt}: on standard input)")
     ingest = commands.add_parser("ingest", parents=[common], help="ingest files and folders")
     ingest.add_argument("path", nargs="*", help="files and folders (default: data.raw of config/local.yaml, or data/raw)")
     ingest.add_argument("--tag", action="append", default=[], help="tag of each document")

@@ -1462,6 +1462,88 @@ COMMENT ON COLUMN report.claim_report.supporting IS 'Evidence that supports the 
 COMMENT ON COLUMN report.claim_report.refuting IS 'Evidence that refutes the claim';
 COMMENT ON COLUMN report.claim_report.recorded_at IS 'Time of the append, by the daemon''s clock';
 COMMENT ON COLUMN report.claim_report.seq IS 'seq of its claim.recorded event';
+CREATE VIEW report.cloud_report WITH (security_barrier='true') AS
+ WITH ended AS (
+         SELECT p_1.log_no,
+            p_1.seq,
+            p_1.type,
+            e_1.recorded_at,
+            e_1.body,
+            (e_1.body ->> 'id'::text) AS id
+           FROM (public.report_place p_1
+             JOIN public.event e_1 USING (log_no, seq))
+          WHERE (p_1.type = ANY (ARRAY['cloud.answered'::text, 'cloud.failed'::text]))
+        )
+ SELECT p.log_no,
+    r.run_id,
+    e.step_id,
+    p.seq,
+    e.recorded_at,
+    e.actor,
+    (e.body ->> 'branch'::text) AS branch,
+    ((e.body ->> 'id'::text))::uuid AS call_id,
+    ((e.body ->> 'question_id'::text))::uuid AS question_id,
+    (e.body ->> 'provider'::text) AS provider,
+    (e.body ->> 'model'::text) AS model,
+    (e.body ->> 'by'::text) AS called_by,
+        CASE
+            WHEN (p.type = 'cloud.refused'::text) THEN 'refused'::text
+            WHEN (e.body IS NULL) THEN NULL::text
+            WHEN (d.type = 'cloud.answered'::text) THEN 'answered'::text
+            WHEN (d.type = 'cloud.failed'::text) THEN 'failed'::text
+            ELSE 'unknown'::text
+        END AS status,
+    COALESCE((e.body ->> 'reason'::text), (d.body ->> 'reason'::text)) AS reason,
+    (e.body ->> 'template'::text) AS template,
+    ((e.body -> 'rules'::text))::jsonb AS rules,
+    ((e.body ->> 'confidence'::text))::double precision AS confidence,
+    (e.body ->> 'prompt_hash'::text) AS prompt_hash,
+    ((e.body ->> 'prompt_bytes'::text))::bigint AS prompt_bytes,
+    (d.body ->> 'response_hash'::text) AS response_hash,
+    ((d.body ->> 'response_bytes'::text))::bigint AS response_bytes,
+    (d.body ->> 'pointer'::text) AS pointer,
+    ((d.body ->> 'redactions'::text))::bigint AS redactions,
+    ((d.body ->> 'duration_us'::text))::bigint AS duration_us,
+    d.seq AS ended_seq,
+    d.recorded_at AS ended_at,
+    (e.body IS NULL) AS redacted
+   FROM (((public.report_place p
+     LEFT JOIN public.run r USING (log_no, run_no))
+     JOIN public.event e USING (log_no, seq))
+     LEFT JOIN ended d ON (((d.log_no = p.log_no) AND (d.id = (e.body ->> 'id'::text)) AND (p.type = 'cloud.asked'::text))))
+  WHERE ((p.type = ANY (ARRAY['cloud.asked'::text, 'cloud.refused'::text])) AND
+        CASE p.run_no
+            WHEN 0 THEN (COALESCE(current_setting('muniment.runs'::text, true), ''::text) = ''::text)
+            ELSE report.sees(r.run_id)
+        END);
+COMMENT ON VIEW report.cloud_report IS 'Questions to cloud services: those that left the machine, how each call ended, and those that were refused';
+COMMENT ON COLUMN report.cloud_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.cloud_report.run_id IS 'Run id; NULL outside a run';
+COMMENT ON COLUMN report.cloud_report.step_id IS 'Step within the run';
+COMMENT ON COLUMN report.cloud_report.seq IS 'seq of its cloud.asked or cloud.refused event';
+COMMENT ON COLUMN report.cloud_report.recorded_at IS 'Time of the append, by the daemon''s clock; nothing left before it';
+COMMENT ON COLUMN report.cloud_report.actor IS 'Authenticated identity that asked';
+COMMENT ON COLUMN report.cloud_report.branch IS 'Parallel branch of the run that asked';
+COMMENT ON COLUMN report.cloud_report.call_id IS 'Id of the call';
+COMMENT ON COLUMN report.cloud_report.question_id IS 'Id of the question of ask';
+COMMENT ON COLUMN report.cloud_report.provider IS 'Provider; command for a caller''s command';
+COMMENT ON COLUMN report.cloud_report.model IS 'Requested model';
+COMMENT ON COLUMN report.cloud_report.called_by IS 'daemon: the daemon''s child makes the call; caller: a command of the caller of ask';
+COMMENT ON COLUMN report.cloud_report.status IS 'answered, failed, refused (nothing was sent), or unknown: no end is recorded; NULL once redacted';
+COMMENT ON COLUMN report.cloud_report.reason IS 'Reason of a refusal or a failure';
+COMMENT ON COLUMN report.cloud_report.template IS 'Template of the question that left; NULL: none was made';
+COMMENT ON COLUMN report.cloud_report.rules IS 'Rules of the sanitiser that found something in the user''s question';
+COMMENT ON COLUMN report.cloud_report.confidence IS 'Confidence of the local answer';
+COMMENT ON COLUMN report.cloud_report.prompt_hash IS 'SHA-256 of the question that left; NULL: none was made';
+COMMENT ON COLUMN report.cloud_report.prompt_bytes IS 'Size of that question in bytes';
+COMMENT ON COLUMN report.cloud_report.response_hash IS 'SHA-256 of the received body';
+COMMENT ON COLUMN report.cloud_report.response_bytes IS 'Size of the received body in bytes';
+COMMENT ON COLUMN report.cloud_report.pointer IS 'Pointer to the stored reply, in the corpus cloud';
+COMMENT ON COLUMN report.cloud_report.redactions IS 'Number of replacements in the stored reply';
+COMMENT ON COLUMN report.cloud_report.duration_us IS 'Duration of the call in microseconds';
+COMMENT ON COLUMN report.cloud_report.ended_seq IS 'seq of its cloud.answered or cloud.failed event';
+COMMENT ON COLUMN report.cloud_report.ended_at IS 'Time at which the end of the call was appended';
+COMMENT ON COLUMN report.cloud_report.redacted IS 'True if the event''s body was erased';
 CREATE VIEW report.command_report WITH (security_barrier='true') AS
  SELECT s.log_no,
     r.run_id,

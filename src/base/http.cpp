@@ -1,7 +1,9 @@
 #include "base/http.hpp"
 
 #include <curl/curl.h>
+#include <fcntl.h>
 
+#include <cerrno>
 #include <memory>
 #include <mutex>
 
@@ -13,6 +15,10 @@ struct EasyFree {
 };
 struct ListFree {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+
+struct UrlFree {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
 };
 
 struct Taken {
@@ -43,11 +49,72 @@ void add(Headers& headers, const std::string& line) {
   headers.reset(longer);
 }
 
+curl_socket_t give(void* connected, curlsocktype, curl_sockaddr*) { return *static_cast<const int*>(connected); }
+int is_connected(void*, curl_socket_t, curlsocktype) { return CURL_SOCKOPT_ALREADY_CONNECTED; }
+
+// The URL's host is not resolved: a numeric address takes its place, except in TLS and in the request.
+const curl_slist numeric_address{const_cast<char*>("::127.0.0.1:"), nullptr};
+
+void use_connected(CURL* c, const HttpRequest& request) {
+  curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, give);
+  curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, &request.connected);
+  curl_easy_setopt(c, CURLOPT_SOCKOPTFUNCTION, is_connected);
+  curl_easy_setopt(c, CURLOPT_CONNECT_TO, &numeric_address);
+  curl_easy_setopt(c, CURLOPT_PROXY, "");
+  curl_easy_setopt(c, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+  curl_easy_setopt(c, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+  curl_easy_setopt(c, CURLOPT_CAPATH, nullptr);
+  curl_blob certificates{const_cast<char*>(request.ca_pem.data()), request.ca_pem.size(), CURL_BLOB_COPY};
+  curl_easy_setopt(c, CURLOPT_CAINFO_BLOB, &certificates);
+}
+
+Error failure_of(const HttpRequest& request, CURLcode failed) {
+  const Errc code = request.connected < 0                      ? Errc::unavailable
+                    : failed == CURLE_OPERATION_TIMEDOUT       ? Errc::deadline_exceeded
+                    : failed == CURLE_PEER_FAILED_VERIFICATION ? Errc::denied
+                                                               : Errc::unavailable;
+  return Error(code, request.url + ": " + curl_easy_strerror(failed));
+}
+
 }  // namespace
 
-Result<HttpAnswer> send_http(const HttpRequest& request) {
+void load_http() {
   static std::once_flag once;
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+}
+
+Result<Fd> connect_http(const std::string& url, std::chrono::milliseconds timeout) {
+  load_http();
+  // With http, libcurl sends nothing by itself.
+  const std::unique_ptr<CURLU, UrlFree> plain(curl_url());  // outlives the handle
+  const std::unique_ptr<CURL, EasyFree> easy(curl_easy_init());
+  CURL* const c = easy.get();
+  if (c == nullptr || !plain) return Error(Errc::unavailable, "libcurl does not start");
+  char* port = nullptr;
+  const bool known = curl_url_set(plain.get(), CURLUPART_URL, url.c_str(), 0) == CURLUE_OK &&
+                     curl_url_get(plain.get(), CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK;
+  if (!known) return Error(Errc::unavailable, url + ": not a URL of a server");
+  curl_url_set(plain.get(), CURLUPART_SCHEME, "http", 0);
+  curl_url_set(plain.get(), CURLUPART_PORT, port, 0);
+  curl_free(port);
+  curl_easy_setopt(c, CURLOPT_CURLU, plain.get());
+  curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http");
+  curl_easy_setopt(c, CURLOPT_PROXY, "");
+  curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
+  curl_easy_setopt(c, CURLOPT_CONNECT_ONLY, 1L);
+  curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
+  if (const CURLcode failed = curl_easy_perform(c); failed != CURLE_OK)
+    return Error(Errc::unavailable, url + ": " + curl_easy_strerror(failed));
+  curl_socket_t socket = CURL_SOCKET_BAD;
+  curl_easy_getinfo(c, CURLINFO_ACTIVESOCKET, &socket);
+  Fd own(socket == CURL_SOCKET_BAD ? -1 : ::fcntl(socket, F_DUPFD_CLOEXEC, 3));  // libcurl closes its own
+  if (!own.open()) return Error(Errc::unavailable, url + ": the connection ended at once");
+  return own;
+}
+
+Result<HttpAnswer> send_http(const HttpRequest& request) {
+  load_http();
   const std::unique_ptr<CURL, EasyFree> easy(curl_easy_init());
   if (!easy) return Error(Errc::unavailable, "libcurl does not start");
   Headers headers;
@@ -74,6 +141,7 @@ Result<HttpAnswer> send_http(const HttpRequest& request) {
     curl_easy_setopt(c, CURLOPT_USERPWD, key.c_str());
     curl_easy_setopt(c, CURLOPT_AWS_SIGV4, scope.c_str());
   }
+  if (request.connected >= 0) use_connected(c, request);
   curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
   curl_easy_setopt(c, CURLOPT_WRITEDATA, &taken);
   if (request.given_up) {
@@ -86,7 +154,7 @@ Result<HttpAnswer> send_http(const HttpRequest& request) {
     if (taken.too_large)
       return Error(Errc::too_large,
                    request.url + ": the answer has more than " + std::to_string(taken.bytes_max) + " bytes");
-    return Error(Errc::unavailable, request.url + ": " + curl_easy_strerror(failed));
+    return failure_of(request, failed);
   }
   long status = 0;
   curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);

@@ -281,6 +281,24 @@ inline constexpr std::size_t answer_model_tokens_max = 512;
 inline constexpr std::size_t model_sentences_max = 16;
 inline constexpr std::size_t answer_sentences_max = 3;  // of an extractive answer
 
+// Calls of cloud services (docs/retrieval.md, "A cloud service").
+inline constexpr std::int64_t cloud_calls_day_max = 10'000;
+inline constexpr std::int64_t cloud_bytes_day_max = 1'000'000'000;
+inline constexpr std::int64_t cloud_rate_max = 600;
+inline constexpr std::int64_t cloud_ms_max = 600'000;                 // time of a call
+inline constexpr std::size_t cloud_reply_bytes_max = 256 * 1024;      // HTTP body of a reply
+inline constexpr std::size_t cloud_text_bytes_max = 16 * 1024;        // text of a reply
+inline constexpr std::size_t cloud_request_bytes_max = 4 << 20;       // to the child: question, certificates, key
+inline constexpr std::size_t cloud_certificates_bytes_max = 2 << 20;  // cloud_ca
+inline constexpr std::size_t cloud_key_bytes_max = 1'024;
+inline constexpr std::size_t cloud_env_bytes_max = 64 * 1024;  // .env in the data folder
+inline constexpr std::size_t cloud_calls_at_once_max = 2;      // each occupies a worker
+inline constexpr std::size_t cloud_questions_open_max = 64;    // given to callers, without a reply so far
+inline constexpr std::int64_t cloud_question_seconds = 600;    // time in which a caller replies
+inline constexpr int cloud_failures_max = 5;                   // in a row; after them the breaker is open …
+inline constexpr std::int64_t cloud_breaker_seconds = 60;      // … for this time
+inline constexpr std::int64_t cloud_record_ms = 10'000;        // wait for the commit before a call
+
 // The vector shard (docs/retrieval.md).
 inline constexpr std::size_t vector_dimensions_max = 4'096;
 inline constexpr std::size_t vector_labels_per_chunk_max = 1'024;

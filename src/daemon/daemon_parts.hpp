@@ -15,6 +15,7 @@
 #include "audit/witness/submitter.hpp"
 #include "base/clock.hpp"
 #include "base/json/schema.hpp"
+#include "bridge/cloud/cloud.hpp"
 #include "daemon/document_carrier.hpp"
 #include "daemon/server.hpp"
 #include "daemon/start/data_folder.hpp"
@@ -55,6 +56,7 @@ struct Daemon::Parts {
   std::vector<VerifierKey> attestation_keys;
   std::vector<webhook::Webhook> webhook_settings;  // until they move to the sender
   std::optional<McpHttpOptions> http;              // until it moves to the server
+  std::unique_ptr<bridge::Cloud> cloud;
   retrieval::RemoteOptions remote;
   std::unique_ptr<store::PrivatePostgres> postgres;
   store::LogPlace place;

@@ -95,7 +95,7 @@ Status Executor::try_start() {
   Fd ours(ends[0]);
   const Fd theirs(ends[1]);
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-  ASSIGN_OR_RETURN(child_, retrieval::spawn({{program_, "--executor-child"}, {connecting_->fd.get(), theirs.get()}}));
+  ASSIGN_OR_RETURN(child_, spawn({{program_, "--executor-child"}, {connecting_->fd.get(), theirs.get()}}));
   control_ = watch(std::move(ours), &Executor::admit);
   return success();
 }

@@ -12,9 +12,9 @@
 #include <string>
 
 #include "base/files/file.hpp"
+#include "base/process/spawn.hpp"
 #include "base/result.hpp"
 #include "daemon/peer.hpp"
-#include "retrieval/child/spawn.hpp"
 
 namespace muniment::daemon {
 
@@ -46,7 +46,7 @@ class Executor {
   std::string program_;
   Poll* connecting_ = nullptr;  // the listening socket, watched while no executor runs
   Poll* control_ = nullptr;     // the channel to the executor; nullptr: none runs
-  std::optional<retrieval::Child> child_;
+  std::optional<Child> child_;
 };
 
 }  // namespace muniment::daemon

@@ -12,13 +12,13 @@
 #include "base/log.hpp"
 #include "base/process/libpq_environment.hpp"
 #include "base/process/stop_signals.hpp"
+#include "daemon/start/child_modes.hpp"
 #include "daemon/wiring.hpp"
-#include "retrieval/child/child_main.hpp"
 
 namespace muniment::daemon {
 
 int run_program(int argc, char** argv, const mcp::Extension* extension) {
-  if (const auto status = retrieval::serve_as_child(argc, argv)) std::_Exit(*status);
+  if (const auto status = serve_as_child(argc, argv)) std::_Exit(*status);
   ::prctl(PR_SET_DUMPABLE, 0);  // no other process of the user can trace the daemon
   CLI::App app{"munimentd: daemon of Muniment, audit-grade memory for AI agents", "munimentd"};
   ConfigInputs inputs;

@@ -1,4 +1,4 @@
-// The program munimentd. The same program also runs as its child processes: see retrieval/child/.
+// The program munimentd. The same program also runs as its child processes: see start/child_modes.hpp.
 #pragma once
 
 #include "mcp/offer/extension.hpp"

@@ -28,6 +28,7 @@
 #include "base/log.hpp"
 #include "base/process/open_files.hpp"
 #include "base/process/thread.hpp"
+#include "bridge/cloud/cloud.hpp"
 #include "daemon/daemon_parts.hpp"
 #include "daemon/document_carrier.hpp"
 #include "daemon/mcp/http_settings.hpp"
@@ -87,6 +88,20 @@ Result<retrieval::RemoteOptions> embedding_server(const Config& config) {
   options.dimension = static_cast<std::size_t>(config.embed_dimension);
   options.timeout_ms = config.embed_timeout_ms;
   return retrieval::http_remote(options);
+}
+
+bridge::CloudSettings cloud_settings(const Config& config) {
+  return {
+      .url = config.cloud_url,
+      .provider = config.cloud_provider,
+      .model = config.cloud_model,
+      .ca_file = config.cloud_ca,
+      .folder = config.data,
+      .below = static_cast<double>(config.cloud_below) / 100,
+      .timeout_ms = config.cloud_ms,
+      .private_terms = config.cloud_private == "replace" ? bridge::PrivateTerms::replace : bridge::PrivateTerms::refuse,
+      .limits = {
+          .calls_day = config.cloud_calls_day, .bytes_day = config.cloud_bytes_day, .calls_minute = config.cloud_rate}};
 }
 
 // Exists while the daemon ends. It releases the threads that wait for a Postgres or for standbys that do not answer: at
@@ -251,6 +266,7 @@ Status Daemon::Parts::open_socket(const Config& config, ServiceManager manager, 
       place, own, services->earlier, CarrierSurroundings{clock, *appender, runs, *files, retrieval->documents()});
   services->carrying = [this] { return carrier->note(); };
   if (appender->status().refused.empty()) carrier->start();
+  services->cloud = cloud.get();
   services->index_waits.max = std::max<std::size_t>(1, static_cast<std::size_t>(config.workers) / 2);
   services->validator_runs.max = services->index_waits.max;
   services->tree_digests.max = services->index_waits.max;
@@ -341,6 +357,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   ASSIGN_OR_RETURN(parts->policies, evidence::completion::Policies::read(config.completion_policy));
   ASSIGN_OR_RETURN(parts->attestation_keys, read_trusted_keys(config.attestation_keys));
   ASSIGN_OR_RETURN(parts->webhook_settings, webhook::read_webhooks(config.webhooks));
+  ASSIGN_OR_RETURN(parts->cloud, bridge::Cloud::open(cloud_settings(config)));
   ASSIGN_OR_RETURN(parts->http, mcp_http_options(config, choices.extension != nullptr));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));

@@ -299,8 +299,8 @@ bool reads_body(Type type) {
     case Type::pointer_retried:
     case Type::pointer_unresolved: case Type::question_answered:
     case Type::retrieval_answered:
-    case Type::sandbox_refused: case Type::snapshot_taken:
-    case Type::source_revoked:
+    case Type::cloud_answered: case Type::cloud_asked: case Type::cloud_failed: case Type::cloud_refused:
+    case Type::sandbox_refused: case Type::snapshot_taken: case Type::source_revoked:
     case Type::task_validated:
     case Type::violation_detected:
     case Type::foreign: return false;
@@ -364,6 +364,7 @@ void apply_rule(RunState& state, Type type, const Event& event, const Value& bod
     case Type::log_resumed: case Type::log_started: case Type::log_stopped: case Type::log_verified: case Type::manifest_recorded:
     case Type::artifact_read: case Type::pointer_rendered: case Type::pointer_resolved: case Type::pointer_validated:
     case Type::pointer_retried: case Type::pointer_unresolved: case Type::question_answered: case Type::retrieval_answered:
+    case Type::cloud_answered: case Type::cloud_asked: case Type::cloud_failed: case Type::cloud_refused:
     case Type::sandbox_refused: case Type::snapshot_taken: case Type::source_revoked: case Type::task_validated: case Type::violation_detected:
     case Type::foreign:
       return;

@@ -34,6 +34,7 @@ constexpr MethodInfo table[] = {
     {.name = "claim.decide", .function = claim_decide, .writes = true, .order = Order::in_turn},
     {.name = "claim.list", .function = claim_list},
     {.name = "claim.record", .function = claim_record, .writes = true, .order = Order::in_turn},
+    {.name = "cloud.answer", .function = cloud_answer, .writes = true},
     {.name = "command.end", .function = command_end, .writes = true, .order = Order::in_turn},
     {.name = "command.executor", .function = command_executor, .runs = Runs::on_loop, .always_answers = true},
     {.name = "command.start",

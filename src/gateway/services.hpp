@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/crypto/signed_note.hpp"
+#include "base/limits.hpp"
 #include "base/result.hpp"
 #include "evidence/completion/policy.hpp"
 #include "evidence/resolver.hpp"
@@ -45,6 +46,9 @@ class ClosedTree;
 
 namespace muniment::retrieval {
 class Service;
+}
+namespace muniment::bridge {
+class Cloud;
 }
 namespace muniment::webhook {
 class Sender;
@@ -85,18 +89,20 @@ struct Services {
   std::string database_uri;
   std::string socket_path;
   Time started;
-  bool index_runs = false;          // default for runs that do not set it
-  std::size_t connections_max = 0;  // derived from the limit of open files
-  Refusals refusals{};              // updated by the thread that answers
-  Counters counters{};              // updated by the thread that answers
-  RequestCounts requests{};         // updated by the thread that answers
-  StoreTotals totals{};             // computed for server.metrics
-  WorkerSlots index_waits{};        // waits until the search indexes have reached an event
-  WorkerSlots validator_runs{};     // runs of custom validators of the completion policy
-  WorkerSlots tree_digests{};       // digests of working trees
+  bool index_runs = false;                                      // default for runs that do not set it
+  std::size_t connections_max = 0;                              // derived from the limit of open files
+  Refusals refusals{};                                          // updated by the thread that answers
+  Counters counters{};                                          // updated by the thread that answers
+  RequestCounts requests{};                                     // updated by the thread that answers
+  StoreTotals totals{};                                         // computed for server.metrics
+  WorkerSlots index_waits{};                                    // waits until the search indexes have reached an event
+  WorkerSlots validator_runs{};                                 // runs of custom validators of the completion policy
+  WorkerSlots tree_digests{};                                   // digests of working trees
+  WorkerSlots cloud_calls{limits::cloud_calls_at_once_max, 0};  // questions to cloud services
   // Followers of the tables run, report and pointer; no method waits for them.
   std::vector<const store::Follower*> followers{};
   const webhook::Sender* webhooks = nullptr;                  // nullptr: none, in tests
+  bridge::Cloud* cloud = nullptr;                             // nullptr: none, in tests
   store::EarlierLogs earlier{};                               // logs that the current one continues
   std::map<std::int16_t, audit::ClosedTree*> closed_trees{};  // trees of the earlier logs, by log_no
   evidence::completion::Policies policies{};                  // policies of task completion

@@ -31,7 +31,7 @@ EXPECTED: dict[str, str] = {
         "evidence.record", "manifest.put", "run.annotate", "run.end", "run.recover", "run.start", "snapshot.take",
         "task.complete", "task.open", "task.validate")},
     **{method: PRESENT for method in (
-        "audit.archive", "audit.checkpoint", "audit.key", "audit.verified", "bundle.close", "bundle.nodes", "command.executor", "event.unsubscribe", "server.health",
+        "audit.archive", "audit.checkpoint", "audit.key", "audit.verified", "bundle.close", "bundle.nodes", "cloud.answer", "command.executor", "event.unsubscribe", "server.health",
         "server.metrics", "server.rebuild", "server.status",
         "corpus.ingest", "document.retract", "feedback.record", "source.revoke")},
     **{method: CARRIED for method in ("ask", "context.build", "corpus.list", "document.diff", "document.get", "document.history", "document.list", "evidence.retrieve")},

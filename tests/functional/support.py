@@ -85,7 +85,8 @@ class Daemon:
         return str(self.data / "munimentd.sock")
 
     def spawn(self, *more: str, failpoint: str = "") -> subprocess.Popen[bytes]:
-        env = {key: value for key, value in os.environ.items() if not key.startswith("MUNIMENT_")}
+        # No test reads a real key.
+        env = {key: value for key, value in os.environ.items() if not key.startswith("MUNIMENT_") and key != "OPENAI_API_KEY"}
         env.update(self.env, MUNIMENT_FAILPOINT=failpoint, MUNIMENT_FAILPOINT_LOG=str(self.failpoint_log))
         self.copy_cluster()
         with open(self.log, "ab") as log:

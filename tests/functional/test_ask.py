@@ -144,7 +144,7 @@ class Nothing(Ask):
             event = self.events(types=["question.answered"])[-1]
             self.assertEqual((event["seq"], event["body"]["reason"], event["body"]["citations"]), (answer["seq"], reason, []))
 
-    def test_the_cloud_is_never_asked(self) -> None:
+    def test_without_a_cloud_service_none_is_asked(self) -> None:
         self.harbour("cloudless")
         answer = self.call("ask", query="Who is the keeper?", corpus="cloudless", settings={"cloud_allowed": True})
         self.assertEqual((answer["provenance"]["cloud"], answer["provenance"]["cloud_reason"], answer["confidence"]["cloud"]), ([], "no_bridge", 0))

@@ -101,6 +101,7 @@ METHODS: dict[str, Union[str, Requests]] = {
     "claim.decide": lambda t, own: [{"claim_id": t.claim, "status": "supported"}],
     "claim.list": of_run(),
     "claim.record": lambda t, own: [*of_run(text="x", pointers=[])(t, own), *each_pointer(lambda pointer, _: {"run_id": own.run, "text": "x", "pointers": [pointer]})(t, own)],
+    "cloud.answer": NOTHING,
     "command.end": lambda t, own: [*of_run(command_id=t.command, exit_code=0)(t, own), {"run_id": own.run, "command_id": t.command, "exit_code": 0},
                                    {"run_id": own.run, "command_id": own.command, "exit_code": 0, "stdout": output_of(t)}],
     "command.executor": NOTHING,

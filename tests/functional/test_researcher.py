@@ -106,13 +106,51 @@ class Asking(ResearcherCase):
                             ('{"query": "x", "cloud": true}', "invalid_argument")):
             with self.subTest(stdin=stdin[:40]):
                 self.assertEqual(self.response("ask", "--stdin", "--json", stdin=stdin, code=1)["error"]["code"], code)
-        for words in (("--cloud-mode", "always", "--cloud-cmd", "llm {prompt}"), ("--cloud-mode", "auto"), ("--cloud-cmd", "llm {prompt}")):
-            self.assertEqual(self.response("ask", "--json", *words, QUESTION, code=1)["error"]["code"], "no_bridge")
-        self.researcher("ask", *words, QUESTION, code=1)
-        self.assertRegex(self.errors, r"^researcher: no_bridge: ")
+        for words in ("llm {prompt} {prompt}", "{prompt}", "", "llm 'open"):
+            self.assertEqual(self.response("ask", "--json", "--cloud-cmd", words, QUESTION, code=1)["error"]["code"], "invalid_argument")
         self.assertEqual(self.response("ask", "--json", QUESTION, "--data", self.folder / "none.sock", code=4)["error"]["code"], "unavailable")
         self.researcher("ask", "-k", "many", code=3)
         self.assertIn("error", self.log()[-1])
+
+    def test_without_a_cloud_service_the_documents_answer(self) -> None:
+        corpus = self.harbour()
+        answer = self.response("ask", "--json", "--corpus", corpus, "--cloud-mode", "always", QUESTION)
+        self.assertEqual((answer["answer"], answer["provenance"]["cloud_reason"]), (SENTENCE, "no_bridge"))
+        self.assertFalse((self.folder / "logs/cloud").exists())
+
+    def test_a_command_gets_the_typed_question_and_its_reply_is_recorded(self) -> None:
+        seen = self.folder / "seen"
+        tool = self.write("tool.py", f"""import pathlib, sys
+pathlib.Path({str(seen)!r}).write_text(repr((sys.argv[1:], sys.stdin.read())))
+print("Osmosis moves water through a membrane. See ev://x/y#p0?v=0 [1]")
+""")
+        prompt = "What is osmosis?"
+        for command, expected in ((f"{sys.executable} {tool} --ask {{prompt}}", (["--ask", prompt], "")), (f"{sys.executable} {tool}", ([], prompt))):
+            lines = self.run_program([sys.executable, ROOT / "scripts/researcher_bridge.py"], "--stdin", "--cloud-mode", "always", "--cloud-cmd", command,
+                                     stdin="what is osmosis ?\n").splitlines()
+            self.assertEqual(seen.read_text(), repr(expected))
+            self.assertEqual(lines[1], "Osmosis moves water through a membrane. See [pointer removed] (1) [cloud 1]")
+            self.assertRegex("\n".join(lines), r"(?m)^\[cloud 1\]  cloud  command  \w+ +untrusted  ev://cloud/")
+        events = self.events("_log", types=["cloud.*"])[-2:]
+        self.assertEqual([(event["type"], event["origin"], event["body"]["by"]) for event in events], [("cloud.asked", "observed", "caller"), ("cloud.answered", "reported", "caller")])
+        self.assertEqual(events[0]["body"]["prompt_hash"], hashlib.sha256(prompt.encode()).hexdigest())
+        calls = [json.loads(line) for line in (self.folder / "logs/cloud/calls.log").read_text().splitlines()]
+        self.assertEqual([call["prompt_sha256"] for call in calls], [hashlib.sha256(prompt.encode()).hexdigest()] * 2)
+        self.assertEqual((calls[1]["asked_seq"], calls[1]["response_sha256"]), (events[0]["seq"], events[1]["body"]["response_hash"]))
+        self.assertNotIn("smosis", (self.folder / "logs/cloud/calls.log").read_text() + (self.folder / "logs/local.log").read_text())
+
+    def test_a_command_that_fails_and_a_question_that_is_refused(self) -> None:
+        answer = self.response("ask", "--json", "--cloud-mode", "always", "--cloud-cmd", "false {prompt}", "What is osmosis?")
+        self.assertEqual((answer["provenance"]["cloud"], answer["provenance"]["cloud_reason"]), ([], "command"))
+        self.assertEqual(self.events("_log", types=["cloud.*"])[-1]["type"], "cloud.failed")
+        seen = self.folder / "seen"
+        refused = self.response("ask", "--json", "--cloud-mode", "always", "--cloud-cmd", f"touch {seen}", "What does /etc/passwd of build-7.intern have?")
+        self.assertFalse(seen.exists())
+        event = self.events("_log", types=["cloud.*"])[-1]
+        self.assertEqual((event["type"], event["body"]["reason"]), ("cloud.refused", refused["provenance"]["cloud_reason"]))
+        self.assertEqual(json.loads((self.folder / "logs/cloud/calls.log").read_text().splitlines()[-1])["reason"], event["body"]["reason"])
+        with self.refused("not_found"):
+            self.call("cloud.answer", call_id=str(uuid.uuid4()), response="x")
 
     def test_control_characters_do_not_reach_the_terminal(self) -> None:
         self.call("corpus.ingest", corpus="escapes", wait=True, documents=[{"id": "page", "text": "The lamp \x1b[31mred\x1b[0m \u202egnirb\u202c and bright."}])

@@ -366,9 +366,12 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
                                          "evidence_report", "feedback_report", "file_report",   "lag",
                                          "model_call",      "price",           "recall_report", "retrieval_report",
                                          "run_report",      "run_tree",        "step_report",   "storage_report",
-                                         "task_report",     "task_validation", "tool_call"}));
+                                         "task_report",     "task_validation", "tool_call",     "cloud_report"}));
   EXPECT_EQ(ask("SELECT string_agg(kind, ' ' ORDER BY kind) FROM report.error_report WHERE run_id = 'r1'"),
             "command halt");
+  EXPECT_EQ(
+      ask("SELECT string_agg(concat_ws(' ', status, reason, response_hash), ', ' ORDER BY seq) FROM report.cloud_report WHERE run_id = 'r2'"),
+      "answered r, refused secret");
   EXPECT_EQ(ask("SELECT root_run_id || depth || path::text FROM report.run_tree WHERE run_id = 'r2'"), "r11{r1,r2}");
   EXPECT_EQ(
       ask("SELECT artifacts || ' ' || artifact_bytes || ' ' || halt_code FROM report.run_report WHERE run_id = 'r1'"),

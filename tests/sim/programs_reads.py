@@ -218,6 +218,7 @@ METHODS: dict[str, Union[Programs, str]] = {
     "bundle.nodes": (bundle,),
     "bundle.read": (bundle,),
     "claim.list": (ledger_list,),
+    "cloud.answer": "a round has no cloud service; tests/functional/test_cloud.py kills the daemon between the record and the call",
     "corpus.list": (documents,),
     "document.diff": (documents,),
     "document.get": (documents,),

@@ -16,9 +16,9 @@
 #include <string>
 #include <thread>
 
+#include "base/process/spawn.hpp"
 #include "retrieval/child/frame.hpp"
 #include "retrieval/child/search/search_child.hpp"
-#include "retrieval/child/spawn.hpp"
 #include "retrieval/engine/engine.hpp"
 
 namespace muniment::test {

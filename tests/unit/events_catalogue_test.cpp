@@ -174,9 +174,9 @@ TEST(Catalogue, TheDaemonsTypesAreDeniedAndTheirMethodNamed) {
   for (const TypeInfo& row : catalogue()) {
     const std::string family(row.name.substr(0, row.name.find('.')));
     static const std::vector<std::string> daemons = {
-        "run",   "artifact", "manifest", "snapshot", "pointer",   "claim",     "evidence",
-        "task",  "document", "source",   "embedder", "retrieval", "feedback",  "command",
-        "event", "log",      "key",      "clock",    "access",    "violation", "budget"};
+        "run",      "artifact", "manifest", "snapshot",  "pointer",  "claim",   "evidence", "task",
+        "document", "source",   "embedder", "retrieval", "feedback", "command", "event",    "log",
+        "key",      "clock",    "access",   "violation", "budget",   "cloud"};
     const bool ours = std::find(daemons.begin(), daemons.end(), family) != daemons.end() ||
                       row.name == "context.built" || row.name == "child.halted" || row.name == "question.answered";
     EXPECT_EQ(check_client_may_write(row.name).ok(), !ours) << row.name;

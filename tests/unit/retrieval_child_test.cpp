@@ -345,8 +345,7 @@ TEST_F(SearchChild, AStopLetsWaitersGoAndLeavesNoProcess) {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--search-child") == 0) {
-    std::_Exit(
-        muniment::retrieval::serve_search({muniment::test::open_misbehaving}, muniment::retrieval::first_handed_over));
+    std::_Exit(muniment::retrieval::serve_search({muniment::test::open_misbehaving}, muniment::first_handed_over));
   }
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

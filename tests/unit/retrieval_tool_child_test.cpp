@@ -6,7 +6,6 @@
 #include <random>
 
 #include "base/text.hpp"
-#include "retrieval/child/child_main.hpp"
 #include "retrieval/child/tool_child.hpp"
 
 namespace muniment::retrieval {
@@ -109,7 +108,8 @@ TEST(ToolChild, AnAnswerThatCannotBeIsNotBelieved) {
 }  // namespace muniment::retrieval
 
 int main(int argc, char** argv) {
-  if (const auto status = muniment::retrieval::serve_as_child(argc, argv)) std::_Exit(*status);
+  if (argc == 2 && std::string_view(argv[1]) == "--text-child")
+    std::_Exit(muniment::retrieval::serve_tool(muniment::first_handed_over));
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -277,13 +277,16 @@ class Client:
                 return found
             more = {next_page: answer[next_page]}
 
-    def ask(self, question: str, *, k: Optional[int] = None, corpus: Optional[str] = None, **more: Any) -> Json:
+    def ask(self, question: str, *, k: Optional[int] = None, corpus: Optional[str] = None, cloud: Optional[str] = None, **more: Any) -> Json:
         """Answers a question with sentences of the documents: `answer`, `provenance["local"]` (pointer, span and sentence of each
         citation), `confidence["local"]` (the probability that the passages hold the answer), and `reason` if the evidence has no answer.
-        `k`: number of passages (default 5). `more`, as in the method ask: id, context, run_id, asof. Each call is recorded.
-        Raises MunimentError."""
-        given: Json = {"query": question, "corpus": corpus, "settings": None if k is None else {"k": k}}
-        return self.again(lambda: self.call("ask", **{name: value for name, value in given.items() if value is not None}, **more))
+        `k`: number of passages (default 5). `cloud`: "auto" permits a question to the daemon's cloud service if the confidence is low,
+        "always" whatever it is; `provenance["cloud"]` has the reply, and such a call is not repeated after an error.
+        `more`, as in the method ask: id, context, run_id, asof. Each call is recorded. Raises MunimentError."""
+        settings = {"k": k, "cloud_allowed": True if cloud else None, "cloud_mode": cloud}
+        given: Json = {"query": question, "corpus": corpus, "settings": {name: value for name, value in settings.items() if value is not None}, **more}
+        params = {name: value for name, value in given.items() if value is not None}
+        return self.call("ask", **params) if cloud else self.again(lambda: self.call("ask", **params))
 
     def rehydrate(self, run_id: str, **more: Any) -> Json:
         """Returns the state of a run (`more`: asof, path, messages). A large state is fetched from its artifact."""

@@ -102,6 +102,24 @@ constexpr ConfigKey table[] = {
      "Time limit of a draft; after it the answer consists of sentences of the passages."},
     {"answer_unsupported", &Config::answer_unsupported, "mark", "", 0, 0,
      "Treatment of a drafted sentence that no passage carries: mark or drop."},
+    {"cloud_url", &Config::cloud_url, "", "", 0, 0,
+     "https URL of a cloud service with OpenAI's API, which ask may question if a request permits it; empty: none."},
+    {"cloud_provider", &Config::cloud_provider, "openai", "", 0, 0, "Name of the provider in records and sources."},
+    {"cloud_model", &Config::cloud_model, "gpt-4o-mini", "", 0, 0, "Model to request from the cloud service."},
+    {"cloud_ca", &Config::cloud_ca, "", "", 0, 0,
+     "PEM file with the certificates that may sign the service's; empty: those of the system."},
+    {"cloud_private", &Config::cloud_private, "refuse", "", 0, 0,
+     "Treatment of a question with words that are private: refuse, or replace them by general nouns."},
+    {"cloud_below", &Config::cloud_below, "50", "percent", 1, 100,
+     "The cloud service is asked only if the confidence of the local answer is below this."},
+    {"cloud_ms", &Config::cloud_ms, "20000", "milliseconds", 10, limits::cloud_ms_max,
+     "Time limit of a call of the cloud service."},
+    {"cloud_calls_day", &Config::cloud_calls_day, "100", "calls", 0, limits::cloud_calls_day_max,
+     "Largest number of calls of each provider in 24 hours."},
+    {"cloud_bytes_day", &Config::cloud_bytes_day, "10000000", "bytes", 0, limits::cloud_bytes_day_max,
+     "Largest number of bytes sent to and received from each provider in 24 hours."},
+    {"cloud_rate", &Config::cloud_rate, "10", "calls", 1, limits::cloud_rate_max,
+     "Largest number of calls of each provider in a minute."},
     {"index_runs", &Config::index_runs, "false", "", 0, 0,
      "Index the events of runs for queries if run.start does not specify it: true or false."},
     {"http_listen", &Config::http_listen, "", "", 0, 0,
@@ -243,6 +261,23 @@ bool names_host_and_port(std::string_view value) {
   return read.ec == std::errc() && read.ptr == end && port > 0 && port < 65'536;
 }
 
+// The key is read from the environment, so that the URL needs no password; it leaves this machine only encrypted.
+Status check_cloud(const ConfigKey& key, std::string_view value) {
+  if (key.key == "cloud_url" && !value.empty() &&
+      (!value.starts_with("https://") || value.size() < 9 || value.find_first_of("@ \t\n") != std::string_view::npos))
+    return bad_value(key, value, "give https://HOST[:PORT][/PATH] without a user or a password, or nothing");
+  const bool is_name = value.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-_") == std::string_view::npos;
+  if (key.key == "cloud_provider" && (value.empty() || value.size() > 64 || !is_name || value == "command"))
+    return bad_value(key, value, "give 1 to 64 small letters, digits, '.', '-' and '_'; not \"command\"");
+  if (key.key == "cloud_model" && (value.empty() || value.size() > 256))
+    return bad_value(key, value, "give 1 to 256 bytes");
+  if (key.key == "cloud_ca" && !value.empty() && !value.starts_with('/'))
+    return bad_value(key, value, "give an absolute path; ~ is not expanded");
+  if (key.key == "cloud_private" && value != "refuse" && value != "replace")
+    return bad_value(key, value, "give refuse or replace");
+  return success();
+}
+
 Status check_text(const ConfigKey& key, std::string_view value, ConfigSource source) {
   if (key.key == "log_level" && value != "error" && value != "warn" && value != "info" && value != "debug") {
     return bad_value(key, value, "give error, warn, info or debug");
@@ -266,6 +301,7 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
         fmt::format("{0}_url has a user or a password in it. Put the key into a file, and its path into {0}_key_file.",
                     name));
   }
+  if (key.key.starts_with("cloud_")) RETURN_IF_ERROR(check_cloud(key, value));
   if (key.key == "redis" && !value.empty() && !value.starts_with('/') && !names_host_and_port(value)) {
     return bad_value(key, value, "give HOST:PORT, or the path of a Unix socket");
   }

@@ -62,8 +62,18 @@ struct Config {
   std::string answer_key_file;
   std::int64_t answer_ms = 0;
   std::string answer_unsupported;  // mark, drop
-  bool index_runs = false;         // default for runs that do not specify it
-  std::string http_listen;         // address of MCP over HTTP; empty: none
+  std::string cloud_url;           // API of a cloud service; empty: none
+  std::string cloud_provider;
+  std::string cloud_model;
+  std::string cloud_ca;          // file with the certificates that may sign its server's; empty: the system's
+  std::string cloud_private;     // refuse, replace
+  std::int64_t cloud_below = 0;  // percent of confidence
+  std::int64_t cloud_ms = 0;
+  std::int64_t cloud_calls_day = 0;
+  std::int64_t cloud_bytes_day = 0;
+  std::int64_t cloud_rate = 0;  // calls in a minute
+  bool index_runs = false;      // default for runs that do not specify it
+  std::string http_listen;      // address of MCP over HTTP; empty: none
   std::string http_token_file;
   std::string http_certificate_file;
   std::string http_key_file;

@@ -194,7 +194,7 @@ Result<SandboxReport> enter_sandbox(const SandboxPolicy& policy) {
   } else {
     report.missing.push_back(abi.error().message);
   }
-  const auto filtered = sandbox::filter_calls(policy.threads);
+  const auto filtered = sandbox::filter_calls(policy.threads, policy.paths);
   report.call_filter = filtered.ok();
   if (!filtered && policy.needs_call_filter) return filtered.error();
   if (!filtered) report.missing.push_back(filtered.error().message);

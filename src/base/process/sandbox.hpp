@@ -32,6 +32,7 @@ Result<int> confine_files(const FileRules& rules);
 struct SandboxPolicy {
   FileRules files;
   bool threads = false;                      // permits threads; other processes are never permitted
+  bool paths = true;                         // permits calls that name a file; Landlock decides which files
   std::int64_t address_space_bytes_max = 0;  // 0: no separate limit
   std::int64_t cpu_seconds_max = 0;          // 0: none
   std::int64_t open_files_max = 1'024;
@@ -65,7 +66,7 @@ void close_descriptors_from(int first);
 namespace sandbox {
 
 // Installs the allowlist of system calls (sandbox_calls.cpp). Other calls fail with EPERM.
-Status filter_calls(bool threads);
+Status filter_calls(bool threads, bool paths);
 
 }  // namespace sandbox
 

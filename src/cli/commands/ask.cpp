@@ -21,6 +21,8 @@ struct AskOptions {
   std::vector<std::string> files;
   std::string run;
   std::string asof;
+  bool cloud = false;
+  bool cloud_always = false;
 };
 
 void declare_ask(CLI::App& command, AskOptions& options) {
@@ -33,6 +35,8 @@ void declare_ask(CLI::App& command, AskOptions& options) {
   command.add_option("--file", options.files, "Use only this document (CORPUS/ID) or source (URI)")
       ->allow_extra_args(false);
   command.add_option("--run", options.run, "Run that records the answer");
+  command.add_flag("--cloud", options.cloud, "Permit a question to the cloud service (cloud_url)");
+  command.add_flag("--cloud-always", options.cloud_always, "Ask it whatever the confidence is");
   add_asof_option(command, options.asof, "State as of this event or time");
 }
 
@@ -41,7 +45,11 @@ Result<std::string> ask_params(Session& session, const AskOptions& options, cons
   params.begin_object().member("query", question);
   if (!options.corpus.empty()) params.member("corpus", options.corpus);
   params.key("context").begin_object().member("tags", options.tags).member("files", options.files).end_object();
-  if (options.passages) params.key("settings").begin_object().member("k", *options.passages).end_object();
+  params.key("settings").begin_object();
+  if (options.passages) params.member("k", *options.passages);
+  if (options.cloud || options.cloud_always) params.member("cloud_allowed", true);
+  if (options.cloud_always) params.member("cloud_mode", "always");
+  params.end_object();
   if (!options.run.empty()) {
     ASSIGN_OR_RETURN(const std::string run_id, session.run_id(options.run));
     params.member("run_id", run_id);
@@ -50,7 +58,7 @@ Result<std::string> ask_params(Session& session, const AskOptions& options, cons
   return std::move(params.end_object()).text();
 }
 
-void print_provenance(const Output& out, const json::Value& local) {
+void print_provenance(const Output& out, const json::Value& local, const json::Value& cloud) {
   Table table({"n", "document", "bytes", "trust", "pointer"}, {4, 1});
   for (const json::Value item : local) {
     const std::int64_t offset = item["span"]["offset"].as_int().value_or(0);
@@ -59,6 +67,10 @@ void print_provenance(const Output& out, const json::Value& local) {
                out.one_line(item["corpus"].string_or("") + "/" + item["document"].string_or("")),
                fmt::format("{}-{}", offset, offset + length), out.one_line(item["trust"].string_or("")),
                out.one_line(item["pointer"].string_or(""))});
+  }
+  for (const json::Value item : cloud) {
+    table.add({fmt::format("[cloud {}]", item["n"].source()), out.one_line(item["provider"].string_or("")), "",
+               out.one_line(item["trust"].string_or("")), out.one_line(item["pointer"].string_or(""))});
   }
   table.print(out);
 }
@@ -74,10 +86,10 @@ Status ask_question(Session& session, const AskOptions& options) {
   if (session.printed_json(answer)) return success();
   const Output& out = session.out();
   out.line(out.safe(result["answer"].string_or("")));
-  const json::Value local = result["provenance"]["local"];
-  if (local.size() > 0) {
+  const json::Value provenance = result["provenance"];
+  if (provenance["local"].size() + provenance["cloud"].size() > 0) {
     out.line("");
-    print_provenance(out, local);
+    print_provenance(out, provenance["local"], provenance["cloud"]);
   }
   std::string summary = fmt::format("confidence {:.2f}, {}, {}", result["confidence"]["local"].as_double().value_or(0),
                                     result["drafter"].string_or(""), result["logs_ref"].string_or(""));
@@ -86,6 +98,8 @@ Status ask_question(Session& session, const AskOptions& options) {
     summary = out.advised(why) + "; " + summary;
   }
   fmt::print(stderr, "{}\n", out.one_line(summary));
+  if (const auto why = provenance["cloud_reason"].as_string())
+    fmt::print(stderr, "cloud: {}: {}\n", *why, out.one_line(provenance["cloud_message"].string_or("")));
   for (const json::Value words : result["degraded"])
     fmt::print(stderr, "degraded: {}\n", out.one_line(words.string_or("")));
   return success();

@@ -29,6 +29,9 @@ Result<Answer> pointer_render(Call& call);
 // ask.cpp
 Result<Answer> ask(Call& call);
 
+// cloud.cpp
+Result<Answer> cloud_answer(Call& call);
+
 // context.cpp
 Result<Answer> context_build(Call& call);
 

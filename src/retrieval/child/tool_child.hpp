@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/process/spawn.hpp"
 #include "base/result.hpp"
-#include "retrieval/child/spawn.hpp"
 #include "retrieval/embed/embedder.hpp"
 #include "retrieval/text/document_text.hpp"
 

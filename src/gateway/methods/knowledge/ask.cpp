@@ -1,6 +1,7 @@
 // ask: answers a question with sentences of the evidence. It builds a context pack, drafts the answer from its passages
 // (retrieval/answer/), and records both in one commit: the manifest has the passages and the signals of the confidence,
-// question.answered the answer with its citations. The reply is returned after the commit.
+// question.answered the answer with its citations. The reply is returned after the commit. If the request permits it,
+// and the confidence is low, a cloud service is asked before (cloud.hpp).
 #include <algorithm>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "gateway/access.hpp"
+#include "gateway/methods/knowledge/cloud.hpp"
 #include "gateway/methods/knowledge/packs.hpp"
 #include "gateway/methods/knowledge/questions.hpp"
 #include "gateway/methods/log/manifest_rows.hpp"
@@ -18,6 +20,7 @@
 #include "gateway/services.hpp"
 #include "retrieval/answer/confidence.hpp"
 #include "retrieval/answer/extractive.hpp"
+#include "retrieval/answer/support.hpp"
 #include "retrieval/service.hpp"
 
 namespace muniment::gateway::methods {
@@ -35,7 +38,9 @@ struct Asking {
   retrieval::Draft draft;
   retrieval::Signals signals;
   double confidence = 0;
-  bool cloud_allowed = false;
+  CloudWish wish;
+  CloudOutcome cloud;
+  double cloud_confidence = 0;
 
   const retrieval::Packed& packed(const retrieval::SentenceCitation& citation) const {
     return building.pack.passages[citation.source];
@@ -49,6 +54,9 @@ Status check_request(const json::Value& params) {
   const std::string question = params["query"].string_or("");
   if (params["mode"].string_or("ask") == "ingest")
     return Error(Errc::invalid_argument, "mode ingest: documents are stored with corpus.ingest (muniment ingest).");
+  if (params["corpus"].string_or("") == cloud_corpus)
+    return Error(Errc::invalid_argument,
+                 "corpus: replies of cloud services are no evidence. Search them with evidence.retrieve.");
   if (retrieval::trimmed(question).empty())
     return Error(Errc::invalid_argument, "query: the question is empty. Send its text.");
   if (question.size() <= limits::ask_question_bytes_max) return success();
@@ -83,7 +91,12 @@ Result<Asking> asking_of(Call& call) {
   const auto id = params["id"].as_string();
   asking.id = id ? *parse_uuid(*id) : make_uuid_v7(call.services.clock.now());
   asking.question = params["query"].string_or("");
-  asking.cloud_allowed = params["settings"]["cloud_allowed"].as_bool().value_or(false);
+  const json::Value settings = params["settings"];
+  asking.wish = {.question_id = asking.id,
+                 .query = words_of_question(asking.question),
+                 .allowed = settings["cloud_allowed"].as_bool().value_or(false),
+                 .always = settings["cloud_mode"].string_or("auto") == "always",
+                 .by_caller = settings["cloud_by"].string_or("daemon") == "caller"};
   ASSIGN_OR_RETURN(retrieval::Question question, common_question(call));
   const auto passages = static_cast<std::size_t>(
       params["settings"]["k"].as_int().value_or(static_cast<std::int64_t>(limits::ask_passages_default)));
@@ -93,6 +106,7 @@ Result<Asking> asking_of(Call& call) {
   for (const json::Value tag : params["context"]["tags"]) question.wishes.tags.push_back(tag.string_or(""));
   RETURN_IF_ERROR(take_files(params, question.wishes));
   if (const auto corpus = params["corpus"].as_string()) question.corpora = {*corpus};
+  asking.building.left_out_corpus = cloud_corpus;
   asking.building.questions = {std::move(question)};
   asking.building.budget = {retrieval::BudgetUnit::bytes, limits::pack_bytes_max, passages};
   return asking;
@@ -138,6 +152,17 @@ std::size_t number_of_newer(const Asking& asking, const retrieval::SentenceCitat
     }
   }
   return 0;
+}
+
+// Returns the part of the reply's sentences that a passage of the pack carries.
+double carried_part(const Asking& asking) {
+  const auto sentences = retrieval::cited_sentences(asking.cloud.reply->text, 0);
+  const auto sources = sources_of(asking.building, asking.building.pack.passages.size());
+  const auto carried = std::ranges::count_if(sentences, [&](const auto& sentence) {
+    return std::ranges::any_of(sources,
+                               [&](const auto& source) { return carried_by(sentence.first, source).has_value(); });
+  });
+  return sentences.empty() ? 0 : static_cast<double>(carried) / static_cast<double>(sentences.size());
 }
 
 // The sentences, each with the numbers of its citations in provenance.local.
@@ -192,13 +217,14 @@ void write_local(json::Writer& out, const Asking& asking) {
 // Writes the reply except for its last members, which the commit supplies.
 json::Writer reply_begun(const Asking& asking, const Uuid& manifest_id) {
   json::Writer out;
-  out.begin_object().member("id", asking.id.text()).member("answer", answer_text(asking)).key("provenance");
+  std::string answer = answer_text(asking);
+  if (asking.cloud.reply) answer += "\n" + asking.cloud.reply->text + " [cloud 1]";
+  out.begin_object().member("id", asking.id.text()).member("answer", answer).key("provenance");
   out.begin_object();
   write_local(out, asking);
-  out.key("cloud").begin_array().end_array();
-  if (asking.cloud_allowed) out.member("cloud_reason", "no_bridge");
+  write_cloud(out, asking.cloud);
   out.end_object().key("confidence").begin_object();
-  out.member("local", asking.confidence).member("cloud", 0.0).end_object();
+  out.member("local", asking.confidence).member("cloud", asking.cloud.reply ? carried_part(asking) : 0.0).end_object();
   out.member("logs_ref", "manifest://" + manifest_id.text()).member("drafter", asking.drafter);
   if (!asking.model.empty()) out.member("model", asking.model);
   const PackBuilding& building = asking.building;
@@ -239,17 +265,23 @@ std::string answered_body(const Call& call, const Asking& asking, const Uuid& ma
     }
   }
   out.end_array().member("passages", asking.building.pack.passages.size());
+  if (!asking.cloud.call_id.empty()) out.member("cloud_call_id", asking.cloud.call_id);
+  if (!asking.cloud.reason.empty()) out.member("cloud_reason", asking.cloud.reason);
   out.member("confidence", asking.confidence).member("duration_us", duration_us);
   return std::move(out.end_object()).text();
 }
 
-}  // namespace
+// The consultation of a cloud service, which a retry of the append does not repeat.
+struct Consulted {
+  Uuid question_id;
+  CloudOutcome outcome;
+};
 
-Result<Answer> ask(Call& call) {
-  if (!call.reader) return Answer(NeedsWorker{});
+Result<Answer> answer_question(Call& call, std::shared_ptr<const Consulted> consulted) {
   const Monotonic began = call.services.clock.monotonic();
   ASSIGN_OR_RETURN(const std::shared_ptr<store::Run> run, run_of_pack(call));
   ASSIGN_OR_RETURN(Asking asking, asking_of(call));
+  if (consulted) asking.id = consulted->question_id;
   RETURN_IF_ERROR(wait_for_min_seq(call));
   RETURN_IF_ERROR(begin_referring(call));
   PackBuilding& building = asking.building;
@@ -262,6 +294,13 @@ Result<Answer> ask(Call& call) {
   }
   building.pack = retrieval::make_pack(building.candidates, building.budget);
   RETURN_IF_ERROR(draft(call, asking));
+  if (!consulted) {
+    asking.wish.confidence = asking.confidence;
+    ASSIGN_OR_RETURN(CloudOutcome cloud, consult_cloud(call, run, asking.wish));
+    consulted = std::make_shared<const Consulted>(Consulted{asking.id, std::move(cloud)});
+  }
+  asking.cloud = consulted->outcome;
+  if (!asking.cloud.degraded.empty()) building.degraded.push_back(asking.cloud.degraded);
 
   const store::ManifestRow row =
       make_manifest(make_uuid_v7(call.services.clock.now()), run->run_id, manifest_text(asking));
@@ -269,6 +308,8 @@ Result<Answer> ask(Call& call) {
   PendingAppend append =
       record_pack(call, run, row, "question.answered", answered_body(call, asking, row.manifest_id, duration_us));
   log_outcome(outcome, append.request);
+  append.even_if_answered = !asking.cloud.call_id.empty();
+  append.again = [consulted](Call& again) { return answer_question(again, consulted); };
   append.finish = [reply = reply_begun(asking, row.manifest_id), named = run->run_id != log_run_id](
                       Services&, const std::vector<events::Receipt>& receipts) -> Result<Reply> {
     json::Writer out = reply;
@@ -277,6 +318,13 @@ Result<Answer> ask(Call& call) {
     return Reply{std::move(out.end_object()).text(), {}};
   };
   return Answer(std::move(append));
+}
+
+}  // namespace
+
+Result<Answer> ask(Call& call) {
+  if (!call.reader) return Answer(NeedsWorker{});
+  return answer_question(call, nullptr);
 }
 
 }  // namespace muniment::gateway::methods

@@ -60,7 +60,8 @@ Result<std::shared_ptr<store::Run>> run_of_pack(Call& call) {
 
 Status find_candidates(Call& call, PackBuilding& building) {
   const retrieval::Retriever& retriever = call.services.retrieval.retriever();
-  ASSIGN_OR_RETURN(const retrieval::Scope scope, scope_of(call));
+  ASSIGN_OR_RETURN(retrieval::Scope scope, scope_of(call));
+  std::erase(scope.corpora, building.left_out_corpus);
   std::vector<std::vector<retrieval::Passage>> lists;
   for (const retrieval::Question& question : building.questions) {
     ASSIGN_OR_RETURN(const retrieval::Retriever::Plan plan,

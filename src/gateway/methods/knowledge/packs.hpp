@@ -19,6 +19,7 @@ namespace muniment::gateway::methods {
 
 struct PackBuilding {
   std::vector<retrieval::Question> questions;
+  std::string_view left_out_corpus;  // not searched; empty: none
   std::vector<retrieval::Passage> candidates;
   std::vector<std::string> degraded;
   std::vector<std::string> unverified;

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/process/spawn.hpp"
 #include "retrieval/child/remote_options.hpp"
 #include "retrieval/child/search/restart_pace.hpp"
-#include "retrieval/child/spawn.hpp"
 #include "retrieval/engine/engine.hpp"
 
 namespace muniment::retrieval {

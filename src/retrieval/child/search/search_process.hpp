@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/process/spawn.hpp"
 #include "retrieval/child/embed_server.hpp"
 #include "retrieval/child/frame.hpp"
 #include "retrieval/child/messages.hpp"
-#include "retrieval/child/spawn.hpp"
 
 namespace muniment::retrieval {
 

@@ -10,7 +10,7 @@
 #include "base/files/file.hpp"
 #include "base/result.hpp"
 
-namespace muniment::retrieval {
+namespace muniment {
 
 // The running program, even after an upgrade replaced its file: both ends of a channel always have the same version.
 inline constexpr const char* this_program = "/proc/self/exe";
@@ -52,4 +52,4 @@ class Child {
 // Errors: unavailable. The child ends with the calling thread (see end_with_parent).
 Result<Child> spawn(const ChildCommand& command);
 
-}  // namespace muniment::retrieval
+}  // namespace muniment

@@ -1,6 +1,6 @@
 // Starts children: fork, then only async-signal-safe calls until exec, because other threads of the daemon may have
 // held locks at the fork.
-#include "retrieval/child/spawn.hpp"
+#include "base/process/spawn.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #include "base/log.hpp"
 #include "base/process/sandbox.hpp"
 
-namespace muniment::retrieval {
+namespace muniment {
 
 namespace {
 
@@ -159,4 +159,4 @@ Result<Child> spawn(const ChildCommand& command) {
   return child;
 }
 
-}  // namespace muniment::retrieval
+}  // namespace muniment
