@@ -107,10 +107,11 @@ class Report : public test::LogFixture {
     append(run, "artifact.read", R"({"pointer":"artifact://r1/a","size_bytes":1,"offset":0,"length":1})");
     append(
         run, "cloud.asked",
-        R"({"id":"01a22b50-65aa-7dae-8673-dcc69e32e84a","question_id":"01a22b50-65aa-7dae-8673-dcc69e32e84b","provider":"p","by":"daemon","template":"t","prompt_hash":"h","prompt_bytes":3})");
-    append(
-        run, "cloud.answered",
-        R"({"id":"01a22b50-65aa-7dae-8673-dcc69e32e84a","provider":"p","by":"daemon","response_hash":"r","response_bytes":4})");
+        R"({"id":"01a22b50-65aa-7dae-8673-dcc69e32e84)" + id.substr(1) +
+            R"(","question_id":"01a22b50-65aa-7dae-8673-dcc69e32e84b","provider":"p","by":"daemon","template":"t","prompt_hash":"h","prompt_bytes":3})");
+    append(run, "cloud.answered",
+           R"({"id":"01a22b50-65aa-7dae-8673-dcc69e32e84)" + id.substr(1) +
+               R"(","provider":"p","by":"daemon","response_hash":"r","response_bytes":4})");
     append(
         run, "cloud.refused",
         R"({"id":"01a22b50-65aa-7dae-8673-dcc69e32e84c","question_id":"01a22b50-65aa-7dae-8673-dcc69e32e84b","provider":"p","by":"daemon","reason":"secret","rules":["x"]})");
