@@ -53,7 +53,7 @@ BUDGETS = {
     "adapters": 18_700,
     "audit": 3_800,
     "base": 10_170,  # with the names of the corpora of memory, failpoint_none.cpp, two settings of the sanitiser, and starting children
-    "bridge": 3_680,  # with the questions that may leave and their table, the settings of the sanitiser, and the calls of cloud services
+    "bridge": 3_700,  # with the questions that may leave and their table, the settings of the sanitiser, and the calls of cloud services
     "cli": 25_960,   # ingest --watch, the commands of an agent's memory
     "client": 2_830,
     "daemon": 4_430,  # with program.cpp, which the daemon of the conformance suite shares, and the settings of a cloud service

@@ -357,7 +357,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Config& config, ServiceManag
   ASSIGN_OR_RETURN(parts->policies, evidence::completion::Policies::read(config.completion_policy));
   ASSIGN_OR_RETURN(parts->attestation_keys, read_trusted_keys(config.attestation_keys));
   ASSIGN_OR_RETURN(parts->webhook_settings, webhook::read_webhooks(config.webhooks));
-  ASSIGN_OR_RETURN(parts->cloud, bridge::Cloud::open(cloud_settings(config)));
+  ASSIGN_OR_RETURN(const bridge::LocalRules local, bridge::read_local_rules(config, environ));
+  ASSIGN_OR_RETURN(parts->cloud, bridge::Cloud::open(cloud_settings(config), local));
   ASSIGN_OR_RETURN(parts->http, mcp_http_options(config, choices.extension != nullptr));
   ASSIGN_OR_RETURN(SchemaSet schemas, SchemaSet::embedded());
   parts->schemas = std::make_unique<SchemaSet>(std::move(schemas));

@@ -21,7 +21,7 @@ bool expired(const TakenQuestion& question, Monotonic now) {
 Cloud::Cloud(CloudSettings from, std::string pem)
     : settings(std::move(from)), ca_pem(std::move(pem)), gate(settings.limits) {}
 
-Result<std::unique_ptr<Cloud>> Cloud::open(CloudSettings settings) {
+Result<std::unique_ptr<Cloud>> Cloud::open(CloudSettings settings, const LocalRules& local) {
   std::string pem;
   if (!settings.url.empty()) {
     const std::string path = settings.ca_file.empty() ? system_certificates : settings.ca_file;
@@ -29,7 +29,9 @@ Result<std::unique_ptr<Cloud>> Cloud::open(CloudSettings settings) {
     if (!read) return std::move(read).error().within("cloud_ca: the certificates of cloud_url");
     pem = *std::move(read);
   }
-  return std::unique_ptr<Cloud>(new Cloud(std::move(settings), std::move(pem)));
+  std::unique_ptr<Cloud> cloud(new Cloud(std::move(settings), std::move(pem)));
+  RETURN_IF_ERROR(cloud->sanitiser_.use(local));
+  return cloud;
 }
 
 std::variant<Question, QuestionRefusal> Cloud::question(std::string_view query, const CorpusFrequency& frequency) {

@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "bridge/cloud/call_gate.hpp"
 #include "bridge/cloud/provider.hpp"
+#include "bridge/local_rules.hpp"
 #include "bridge/question.hpp"
 #include "bridge/sanitiser.hpp"
 
@@ -48,8 +49,8 @@ struct TakenQuestion {
 // Any thread.
 class Cloud {
  public:
-  // Errors: those of reading the certificates.
-  static Result<std::unique_ptr<Cloud>> open(CloudSettings settings);
+  // Errors: those of reading the certificates, and of Sanitiser::use.
+  static Result<std::unique_ptr<Cloud>> open(CloudSettings settings, const LocalRules& local);
 
   const CloudSettings settings;
   const std::string ca_pem;
