@@ -55,19 +55,6 @@ Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, st
                                             limits::document_reading_ms_max / 1'000));
 }
 
-std::string mime_type_of(retrieval::Format format) {
-  switch (format) {
-    case retrieval::Format::text: return "text/plain";
-    case retrieval::Format::markdown: return "text/markdown";
-    case retrieval::Format::code: return "text/x-source";
-    case retrieval::Format::html: return "text/html";
-    case retrieval::Format::json: return "application/json";
-    case retrieval::Format::jsonl: return "application/jsonl";
-    case retrieval::Format::pdf: return "application/pdf";
-  }
-  return "application/octet-stream";
-}
-
 void write_document(json::Writer& out, const store::DocumentRow& row, const std::optional<Time>* carried,
                     const std::string* summary) {
   out.begin_object().member("corpus", row.corpus).member("document", row.document).member("revision", row.revision);

@@ -33,8 +33,6 @@ void note_moved_on(Services& services, const Error& error);
 Result<retrieval::DocumentText> read_text(Call& call, std::string_view bytes, std::string_view name,
                                           std::string_view mime_type);
 
-std::string mime_type_of(retrieval::Format format);
-
 // Writes {"corpus":…, "document":…, "revision":…, …}. `carried` is set if the document was carried over from a closed
 // log; it holds the time of its first record, if known. If it is nullptr, that member is omitted.
 void write_document(json::Writer& out, const store::DocumentRow& row, const std::optional<Time>* carried = nullptr,

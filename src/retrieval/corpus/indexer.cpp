@@ -9,6 +9,7 @@
 #include "retrieval/child/search/search_client.hpp"
 #include "retrieval/corpus/model_trainer.hpp"
 #include "retrieval/query/card.hpp"
+#include "retrieval/query/log_source.hpp"
 #include "retrieval/text/document_text.hpp"
 #include "store/read/document_lives.hpp"
 #include "store/read/recorded.hpp"
@@ -28,26 +29,6 @@ constexpr milliseconds look_at_lag_every{1'000};
 constexpr milliseconds status_patience{60'000};
 
 }  // namespace
-
-Facts facts_of(const store::DocumentRow& document, const std::string& owner) {
-  Facts facts;
-  facts.labels = {"corpus:" + document.corpus,    "document:" + document.corpus + "/" + document.document,
-                  "type:" + document.format,      "trust:" + document.trust,
-                  "source:" + document.source,    "owner:" + owner,
-                  "language:" + document.language};
-  for (const std::string& tag : document.tags) facts.labels.push_back("tag:" + tag);
-  for (const std::string& source : document.sources) {
-    if (source != document.source) facts.labels.push_back("source:" + source);
-  }
-  if (document.of_run()) {
-    facts.labels.push_back("run:" + std::string(document.run_id()));
-    facts.labels.push_back("origin:" +
-                           std::string(events::name_of(document.origin.value_or(events::Origin::reported))));
-  }
-  facts.time_us = document.document_time.micros;
-  facts.valid_from = document.seq;
-  return facts;
-}
 
 Indexer::Indexer(store::LogPlace place, DocumentFollower& documents, store::ArtifactFiles& files, SearchClient& search,
                  ModelTrainer& trainer)

@@ -23,9 +23,6 @@ namespace muniment::retrieval {
 class ModelTrainer;
 class SearchClient;
 
-// Returns the facts of a chunk, for filters.
-Facts facts_of(const store::DocumentRow& document, const std::string& owner);
-
 class Indexer {
  public:
   Indexer(store::LogPlace place, DocumentFollower& documents, store::ArtifactFiles& files, SearchClient& search,

@@ -55,13 +55,16 @@ Hash revision_hash(const Hash& bytes_hash, std::string_view chunker);
 Result<PreparedDocument> prepare_document(DocumentToIngest about, std::string_view bytes, DocumentText text);
 Status check_corpus_name(std::string_view corpus);
 
-// The place of the document's bytes.
+// The place of the document's bytes: an artifact, or the frame of a capsule that has this description.
 struct DocumentPlace {
-  Uuid artifact_id;
+  Uuid artifact_id;  // zeros: a frame
   std::int64_t start_byte = 0;
   std::optional<Uuid> text_artifact_id;
   std::optional<Uuid> chunks_artifact_id;
 };
+
+// The scheme of a document's URI in a capsule: aether://<collection>/<relative_path>.
+inline constexpr std::string_view frame_scheme = "aether";
 
 // A chunk list up to this size is part of the event; a longer one is an artifact.
 inline constexpr std::size_t inline_chunk_list_bytes_max = 24 * 1024;

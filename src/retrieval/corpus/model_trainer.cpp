@@ -8,7 +8,7 @@
 #include "base/log.hpp"
 #include "evidence/halt_journal.hpp"
 #include "retrieval/child/tool_child.hpp"
-#include "retrieval/query/card.hpp"
+#include "retrieval/query/log_source.hpp"
 #include "store/files/artifact_row.hpp"
 
 namespace muniment::retrieval {

@@ -22,6 +22,8 @@ constexpr std::chrono::minutes repairs_apart{10};
 class LocalEngine : public Engine {
  public:
   explicit LocalEngine(const Options& options) : options_(options), parts_(options.folder) {}
+  LocalEngine(std::unique_ptr<LexicalIndex> lexical, std::unique_ptr<VectorLanes> vectors)
+      : parts_(std::move(lexical), std::move(vectors)) {}
   Status start();
 
   Status index(const EngineBatch& batch) override;
@@ -38,7 +40,7 @@ class LocalEngine : public Engine {
   Status change_lexical(const EngineBatch& batch);
   Status check_batch(const EngineBatch& batch) const;
 
-  const Options options_;
+  const Options options_{};
   EngineParts parts_;
   std::mutex writing_;
 };
@@ -180,6 +182,10 @@ Result<std::unique_ptr<Engine>> Engine::open(const Options& options) {
   return std::unique_ptr<Engine>(std::move(engine));
 }
 
+std::unique_ptr<Engine> Engine::over(std::unique_ptr<LexicalIndex> lexical, std::unique_ptr<VectorLanes> vectors) {
+  return std::make_unique<LocalEngine>(std::move(lexical), std::move(vectors));
+}
+
 IndexFolder::IndexFolder(const std::string& root, std::string name)
     : path_(root + "/" + name), name_(std::move(name)) {}
 
@@ -212,12 +218,13 @@ bool IndexFolder::is_still_there() const {
 }
 
 Error EngineParts::judged(Error error, const IndexFolder& folder) const {
-  if (error.code != Errc::corrupt || !folder.is_still_there() || folder.note_damaged()) return error;
+  if (error.code != Errc::corrupt || !in_folders || !folder.is_still_there() || folder.note_damaged()) return error;
   error.code = Errc::unavailable;
   return error;
 }
 
 Status EngineParts::check_folders() const {
+  if (!in_folders) return success();
   for (const IndexFolder* folder : {&lexical_folder, &vector_folder}) {
     if (!folder->is_still_there()) return Error(Errc::corrupt, folder->path() + " was removed while in use");
   }

@@ -16,6 +16,8 @@
 namespace muniment::retrieval {
 
 class Embedder;
+class LexicalIndex;
+class VectorLanes;
 
 // A chunk to be indexed. Its text is stored only as postings and vectors.
 struct EngineChunk {
@@ -119,6 +121,8 @@ class Engine {
     std::shared_ptr<Embedder> remote{};  // embedder of a server, for an additional lane; null: no such lane
   };
   static Result<std::unique_ptr<Engine>> open(const Options& options);
+  // An engine over indexes that its owner opened, and rebuilds if they are damaged.
+  static std::unique_ptr<Engine> over(std::unique_ptr<LexicalIndex> lexical, std::unique_ptr<VectorLanes> vectors);
   virtual ~Engine() = default;
 
   // Applies a batch; one writer. An index that already has some or all of it changes only what is missing. Errors:

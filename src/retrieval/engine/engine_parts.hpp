@@ -2,6 +2,7 @@
 // searches.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -37,10 +38,19 @@ class IndexFolder {
 struct EngineParts {
   explicit EngineParts(const std::string& root) : lexical_folder(root, "lexical"), vector_folder(root, "vector") {}
 
+  explicit EngineParts(std::unique_ptr<LexicalIndex> words, std::unique_ptr<VectorLanes> lanes)
+      : lexical_folder({}, {}),
+        vector_folder({}, {}),
+        lexical(std::move(words)),
+        vectors(std::move(lanes)),
+        in_folders(false),
+        reached(std::max(lexical->watermark(), vectors->watermark())) {}
+
   IndexFolder lexical_folder, vector_folder;
   std::unique_ptr<LexicalIndex> lexical;
   std::unique_ptr<VectorLanes> vectors;
   std::vector<std::string> rebuilt;
+  const bool in_folders = true;  // otherwise the indexes have an owner, who repairs them
   // Highest position that both indexes have reached: a lane that is below it is behind and is left out of answers.
   std::atomic<std::int64_t> reached = 0;
 

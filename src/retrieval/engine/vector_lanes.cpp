@@ -52,13 +52,20 @@ VectorLanes::VectorLanes(std::unique_ptr<VectorShard> shard, ModelStore store)
 Result<std::unique_ptr<VectorLanes>> VectorLanes::open(const Options& options) {
   ASSIGN_OR_RETURN(auto shard, VectorShard::open(options.shard_folder));
   std::unique_ptr<VectorLanes> lanes(new VectorLanes(std::move(shard), ModelStore(options.model_folder)));
-  RETURN_IF_ERROR(lanes->load_models());
+  ASSIGN_OR_RETURN(const auto stored, lanes->store_.load());
+  RETURN_IF_ERROR(lanes->load_models(stored));
   RETURN_IF_ERROR(lanes->open_late_lanes(options));
   return lanes;
 }
 
-Status VectorLanes::load_models() {
-  ASSIGN_OR_RETURN(const auto stored, store_.load());
+Result<std::unique_ptr<VectorLanes>> VectorLanes::over(std::unique_ptr<VectorShard> shard, ModelStore store,
+                                                       const std::vector<StoredModel>& models) {
+  std::unique_ptr<VectorLanes> lanes(new VectorLanes(std::move(shard), std::move(store)));
+  RETURN_IF_ERROR(lanes->load_models(models));
+  return lanes;
+}
+
+Status VectorLanes::load_models(const std::vector<StoredModel>& stored) {
   for (const StoredModel& model : stored) {
     auto opened = open_lsa(model.bytes);
     if (!opened) {

@@ -45,6 +45,10 @@ class VectorLanes {
   // Errors: corrupt (the shard), and those of files.
   static Result<std::unique_ptr<VectorLanes>> open(const Options& options);
 
+  // Takes over a shard with its models; `store` receives further ones.
+  static Result<std::unique_ptr<VectorLanes>> over(std::unique_ptr<VectorShard> shard, ModelStore store,
+                                                   const std::vector<StoredModel>& models);
+
   // One thread.
   Status index(const EngineBatch& batch);
   Status set_model(const EngineModel& model);
@@ -94,7 +98,7 @@ class VectorLanes {
   };
 
   VectorLanes(std::unique_ptr<VectorShard> shard, ModelStore store);
-  Status load_models();
+  Status load_models(const std::vector<StoredModel>& stored);
   Status open_late_lanes(const Options& options);
   Status add_encoder(const std::string& models_folder);
   Status add_late_lane(std::shared_ptr<Embedder> embedder);

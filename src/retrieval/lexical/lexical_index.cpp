@@ -2,6 +2,7 @@
 #include "retrieval/lexical/lexical_index.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <xapian.h>
 #include <atomic>
@@ -97,6 +98,69 @@ class Part {
   bool in_transaction_ = false;
 };
 
+constexpr off_t packed_alignment = 8;
+
+// Appends the database as one piece. Returns its offset.
+std::int64_t pack_database(const std::string& path, int file) {
+  const off_t end = ::lseek(file, 0, SEEK_END);
+  const off_t place = (end + packed_alignment - 1) / packed_alignment * packed_alignment;
+  if (end < 0 || ::ftruncate(file, place) != 0 || ::lseek(file, place, SEEK_SET) != place)
+    throw Xapian::DatabaseError("the file cannot be extended", errno);
+  const int own = ::fcntl(file, F_DUPFD_CLOEXEC, 0);  // Xapian closes it
+  if (own < 0) throw Xapian::DatabaseError("the file cannot be used", errno);
+  Xapian::Database(path).compact(own, Xapian::DBCOMPACT_NO_RENUMBER | Xapian::DBCOMPACT_SINGLE_FILE);
+  return place;
+}
+
+Xapian::Database packed_database(int file, std::int64_t place) {
+  // A description of its own, because Xapian takes the place from its position. Xapian closes it.
+  const int own = ::open(("/proc/self/fd/" + std::to_string(file)).c_str(), O_RDONLY | O_CLOEXEC);
+  if (own < 0 || ::lseek(own, place, SEEK_SET) != place)
+    throw Xapian::DatabaseOpeningError("the file cannot be read", errno);
+  return Xapian::Database(own);
+}
+
+class PackedIndex final : public LexicalIndex {
+ public:
+  explicit PackedIndex(const PackedLexical& packed) : packed_(packed) {}
+
+  Status start() {
+    return guarded("opening", [&]() -> Status {
+      const Xapian::Database live = packed_database(packed_.file, packed_.live);
+      const std::string position = live.get_metadata(layout::next_seq_key);
+      const auto next = position.empty() ? std::optional<std::int64_t>(0) : parse_decimal(position);
+      const std::string rules = live.get_metadata(layout::rules_key);
+      if (!next || (rules != term_rules && !(rules.empty() && live.get_doccount() == 0)))
+        return lexical_error(Errc::corrupt, "opening", "it has another version");
+      watermark_ = *next;
+      chunks_ = live.get_doccount();
+      return success();
+    });
+  }
+  Status add(const LexicalChunk&) override { return fixed(); }
+  Status close(ChunkId, std::int64_t) override { return fixed(); }
+  Status remove(ChunkId) override { return fixed(); }
+  Status commit(std::int64_t) override { return fixed(); }
+  void cancel() override {}
+  std::int64_t watermark() const override { return watermark_; }
+  std::int64_t chunks() const override { return chunks_; }
+  Result<PackedLexical> pack(int) const override { return fixed(); }
+  Result<std::unique_ptr<LexicalReader>> reader() override {
+    return open_lexical_reader(
+        [packed = packed_] {
+          return std::pair(packed_database(packed.file, packed.live), packed_database(packed.file, packed.history));
+        },
+        changes_);
+  }
+
+ private:
+  static Error fixed() { return Error(Errc::invalid_argument, "a packed lexical index cannot be changed"); }
+
+  const PackedLexical packed_;
+  std::int64_t watermark_ = 0, chunks_ = 0;
+  const std::shared_ptr<IndexChanges> changes_ = std::make_shared<IndexChanges>();
+};
+
 class XapianIndex final : public LexicalIndex {
  public:
   explicit XapianIndex(std::string folder) : folder_(std::move(folder)) {}
@@ -172,7 +236,24 @@ class XapianIndex final : public LexicalIndex {
 
   std::int64_t watermark() const override { return watermark_; }
   std::int64_t chunks() const override { return chunks_; }
-  Result<std::unique_ptr<LexicalReader>> reader() override { return open_lexical_reader(folder_, changes_); }
+  Result<std::unique_ptr<LexicalReader>> reader() override {
+    return open_lexical_reader(
+        [folder = folder_] {
+          return std::pair(Xapian::Database(layout::live(folder)), Xapian::Database(layout::history(folder)));
+        },
+        changes_);
+  }
+  Result<PackedLexical> pack(int file) const override {
+    PackedLexical packed{file};
+    for (const auto& [path, place] :
+         {std::pair(layout::live(folder_), &packed.live), std::pair(layout::history(folder_), &packed.history)}) {
+      RETURN_IF_ERROR(guarded("packing", [&, &path = path, &place = place]() -> Status {
+        *place = pack_database(path, file);
+        return success();
+      }));
+    }
+    return packed;
+  }
 
  private:
   static void stamp(Part& part, const std::string& next_seq) {
@@ -240,6 +321,21 @@ Result<std::unique_ptr<LexicalIndex>> LexicalIndex::open(const std::string& fold
   auto index = std::make_unique<XapianIndex>(folder);
   RETURN_IF_ERROR(index->start());
   return std::unique_ptr<LexicalIndex>(std::move(index));
+}
+
+Result<std::unique_ptr<LexicalIndex>> LexicalIndex::open_packed(const PackedLexical& packed) {
+  auto index = std::make_unique<PackedIndex>(packed);
+  RETURN_IF_ERROR(index->start());
+  return std::unique_ptr<LexicalIndex>(std::move(index));
+}
+
+Status LexicalIndex::unpack(const PackedLexical& packed, const std::string& folder) {
+  return guarded("unpacking", [&]() -> Status {
+    std::filesystem::create_directories(folder);
+    packed_database(packed.file, packed.live).compact(layout::live(folder), Xapian::DBCOMPACT_NO_RENUMBER);
+    packed_database(packed.file, packed.history).compact(layout::history(folder), Xapian::DBCOMPACT_NO_RENUMBER);
+    return success();
+  });
 }
 
 }  // namespace muniment::retrieval

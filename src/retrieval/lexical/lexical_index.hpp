@@ -48,10 +48,20 @@ class LexicalReader {
   virtual std::int64_t watermark() const = 0;
 };
 
+// Two databases, each in one piece, within a file: what LexicalIndex::pack wrote.
+struct PackedLexical {
+  int file = -1;                       // outlives the index and its readers
+  std::int64_t live = 0, history = 0;  // offsets
+};
+
 class LexicalIndex {
  public:
   // Opens or creates the index in `folder`. Errors: corrupt (remove the folder and fill it again).
   static Result<std::unique_ptr<LexicalIndex>> open(const std::string& folder);
+  // Opens a packed index: its readers see it; writing is refused. Errors: corrupt.
+  static Result<std::unique_ptr<LexicalIndex>> open_packed(const PackedLexical& packed);
+  // Makes a folder that `open` accepts from a packed index.
+  static Status unpack(const PackedLexical& packed, const std::string& folder);
   virtual ~LexicalIndex() = default;
 
   virtual Status add(const LexicalChunk& chunk) = 0;
@@ -63,6 +73,9 @@ class LexicalIndex {
   virtual void cancel() = 0;                   // discards the changes since the last commit
   virtual std::int64_t watermark() const = 0;  // the next_seq of the last commit; 0 for a new index
   virtual std::int64_t chunks() const = 0;     // current ones
+
+  // Writes the last commit at the end of a file that is open for reading and writing. Returns its place.
+  virtual Result<PackedLexical> pack(int file) const = 0;
 
   // Reads the last commit; refreshes itself at each search.
   virtual Result<std::unique_ptr<LexicalReader>> reader() = 0;

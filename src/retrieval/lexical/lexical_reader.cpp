@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
@@ -63,8 +64,8 @@ struct View {
 
 class XapianReader final : public LexicalReader {
  public:
-  XapianReader(std::string folder, std::shared_ptr<IndexChanges> changes)
-      : folder_(std::move(folder)), changes_(std::move(changes)) {}
+  XapianReader(OpenDatabases databases, std::shared_ptr<IndexChanges> changes)
+      : databases_(std::move(databases)), changes_(std::move(changes)) {}
 
   Status start() {
     return on_newest("opening a reader", [&] { return open(); });
@@ -131,8 +132,7 @@ class XapianReader final : public LexicalReader {
     const std::lock_guard lock(changes_->places);
     rewritten_seen_ = changes_->rewritten.load(std::memory_order_acquire);
     seen_ = changes_->commits.load(std::memory_order_acquire);
-    view_.live = Xapian::Database(layout::live(folder_));
-    view_.history = Xapian::Database(layout::history(folder_));
+    std::tie(view_.live, view_.history) = databases_();
     view_.both = view_.live;
     view_.both.add_database(view_.history);
     return look();
@@ -343,7 +343,7 @@ class XapianReader final : public LexicalReader {
     return Query(Query::OP_OR, queries.begin(), queries.end());
   }
 
-  std::string folder_;
+  const OpenDatabases databases_;
   const std::shared_ptr<IndexChanges> changes_;
   std::uint64_t seen_ = never;  // number of commits when the view was opened
   std::uint64_t rewritten_seen_ = never;
@@ -354,9 +354,9 @@ class XapianReader final : public LexicalReader {
 
 }  // namespace
 
-Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder,
+Result<std::unique_ptr<LexicalReader>> open_lexical_reader(OpenDatabases databases,
                                                            std::shared_ptr<IndexChanges> changes) {
-  auto reader = std::make_unique<XapianReader>(folder, std::move(changes));
+  auto reader = std::make_unique<XapianReader>(std::move(databases), std::move(changes));
   RETURN_IF_ERROR(reader->start());
   return std::unique_ptr<LexicalReader>(std::move(reader));
 }

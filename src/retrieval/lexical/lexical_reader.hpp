@@ -1,11 +1,13 @@
 // Creates readers; lexical_index.hpp declares LexicalReader.
 #pragma once
 
+#include <xapian.h>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <utility>
 
 #include "retrieval/lexical/chunk_table.hpp"
 #include "retrieval/lexical/lexical_index.hpp"
@@ -23,7 +25,10 @@ struct IndexChanges {
   ChunkId learned = 0;  // the last live chunk in the tables; guarded by `learning`
 };
 
-Result<std::unique_ptr<LexicalReader>> open_lexical_reader(const std::string& folder,
+// Opens the databases of an index. May throw Xapian's exceptions.
+using OpenDatabases = std::function<std::pair<Xapian::Database, Xapian::Database>()>;  // live, history
+
+Result<std::unique_ptr<LexicalReader>> open_lexical_reader(OpenDatabases databases,
                                                            std::shared_ptr<IndexChanges> changes);
 
 }  // namespace muniment::retrieval

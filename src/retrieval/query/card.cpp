@@ -6,20 +6,8 @@
 #include "base/limits.hpp"
 #include "evidence/pointer.hpp"
 #include "retrieval/text/document_text.hpp"
-#include "store/read/event_text.hpp"
 
 namespace muniment::retrieval {
-
-namespace {
-
-Result<std::string> read_event_passage(const store::ChunkInDocument& item, store::ArtifactFiles& files) {
-  if (!item.event_text) return Error(Errc::not_found, item.document.document + " has no text any more");
-  ASSIGN_OR_RETURN(std::string text, item.event_text->read(files, item.chunk.start_byte, item.chunk.end_byte));
-  if (sha256(text) == item.chunk.hash) return text;
-  return Error(Errc::corrupt, item.document.document + " differs from the text that was indexed");
-}
-
-}  // namespace
 
 std::string pointer_of(const store::ChunkInDocument& item, bool exact) {
   if (item.document.of_run()) {
@@ -30,11 +18,24 @@ std::string pointer_of(const store::ChunkInDocument& item, bool exact) {
                                     "p" + std::to_string(item.chunk.number), item.document.revision);
 }
 
-Result<std::string> read_passage(const store::ChunkInDocument& item, store::ArtifactFiles& files) {
-  if (!item.document.differs.empty()) return Error(Errc::corrupt, item.document.differs);
-  if (item.document.of_run()) return read_event_passage(item, files);
-  return files.read_hashed(item.path, item.document.text_start() + item.chunk.start_byte,
-                           item.chunk.end_byte - item.chunk.start_byte, item.chunk.hash);
+Facts facts_of(const store::DocumentRow& document, const std::string& owner) {
+  Facts facts;
+  facts.labels = {"corpus:" + document.corpus,    "document:" + document.corpus + "/" + document.document,
+                  "type:" + document.format,      "trust:" + document.trust,
+                  "source:" + document.source,    "owner:" + owner,
+                  "language:" + document.language};
+  for (const std::string& tag : document.tags) facts.labels.push_back("tag:" + tag);
+  for (const std::string& source : document.sources) {
+    if (source != document.source) facts.labels.push_back("source:" + source);
+  }
+  if (document.of_run()) {
+    facts.labels.push_back("run:" + std::string(document.run_id()));
+    facts.labels.push_back("origin:" +
+                           std::string(events::name_of(document.origin.value_or(events::Origin::reported))));
+  }
+  facts.time_us = document.document_time.micros;
+  facts.valid_from = document.seq;
+  return facts;
 }
 
 Card make_card(const store::ChunkInDocument& item, std::string text, const Candidate& candidate,

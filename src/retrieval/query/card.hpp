@@ -14,7 +14,6 @@
 #include "evidence/evidence_id.hpp"
 #include "retrieval/engine/engine.hpp"
 #include "retrieval/plan/markup.hpp"
-#include "store/files/artifact_files.hpp"
 #include "store/read/corpus_rows.hpp"
 
 namespace muniment::retrieval {
@@ -54,8 +53,8 @@ struct Card {
 // Returns the pointer to a chunk. For an event with one passage, it is the event's pointer unless `exact`.
 std::string pointer_of(const store::ChunkInDocument& item, bool exact = false);
 
-// Reads the passage and checks its hash. Errors: corrupt, not_found (then it is not a hit).
-Result<std::string> read_passage(const store::ChunkInDocument& item, store::ArtifactFiles& files);
+// Returns the facts of a document's chunks, for filters.
+Facts facts_of(const store::DocumentRow& document, const std::string& owner);
 
 Card make_card(const store::ChunkInDocument& item, std::string text, const Candidate& candidate,
                const std::vector<std::string>& words);

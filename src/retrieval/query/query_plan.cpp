@@ -11,6 +11,7 @@
 #include "base/crypto/sha256.hpp"
 #include "evidence/sample_set.hpp"
 #include "retrieval/rerank/local_reranker.hpp"
+#include "store/read/corpus_rows.hpp"
 
 namespace muniment::retrieval {
 namespace {
@@ -216,48 +217,19 @@ Result<Cursor> parse_cursor(std::string_view text) {
   return out;
 }
 
-namespace {
-
-// A tag that no document has is text: "docker tag:latest". The tags of other users' runs are not revealed.
-Status settle_tags(QueryPlan& plan, store::Reader& reader) {
-  const bool of_runs = std::ranges::binary_search(plan.corpora, store::run_corpus);
-  if (plan.samples || plan.corpora.empty() || of_runs) return success();
-  for (const std::string& tag : std::vector<std::string>(plan.markup.tags)) {
-    ASSIGN_OR_RETURN(const bool known, reader.has_tag(plan.corpora, tag));
-    if (!known) take_tag_as_text(plan.markup, tag);
-  }
-  return success();
-}
-
-}  // namespace
-
-Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader,
-                             const store::Tail& tail, Deadline deadline) {
+Result<QueryPlan> begin_plan(const Question& question, const Scope& scope, const Hooks& hooks) {
   QueryPlan plan;
   plan.question = question;
   RETURN_IF_ERROR(settle_helpers(plan.question, hooks));
   plan.markup = parse_markup(question.text);
   ASSIGN_OR_RETURN(plan.profile, find_profile(question.profile));
   choose_corpora(plan, scope);
-  RETURN_IF_ERROR(settle_tags(plan, reader));
-  for (const std::string& run_id : plan.markup.runs) {
-    if (!scope.sees_run) break;
-    ASSIGN_OR_RETURN(const bool seen, scope.sees_run(run_id));
-    plan.unknown_run = plan.unknown_run || !seen;
-  }
   plan.as_of = question.as_of;
-  if (!plan.as_of && plan.markup.as_of) {
-    const Clock clock;
-    // A day that is not over includes what is recorded so far; a past day requires all of its events.
-    const Time decided = *plan.markup.as_of < clock.now() ? *plan.markup.as_of : *plan.markup.as_of_begin;
-    ASSIGN_OR_RETURN(const bool begun, reader.has_passed(decided, clock, tail, deadline));
-    if (!begun)
-      return Error(Errc::invalid_argument, "filter asof: " + format_time(*plan.markup.as_of_begin) +
-                                               " is in the future. Omit it to search the current state");
-    ASSIGN_OR_RETURN(plan.as_of, reader.seq_as_of(*plan.markup.as_of));
-  }
-  plan.hash = to_hex(sha256(plan_text(plan, scope, hooks)));
   return plan;
+}
+
+void end_plan(QueryPlan& plan, const Scope& scope, const Hooks& hooks) {
+  plan.hash = to_hex(sha256(plan_text(plan, scope, hooks)));
 }
 
 }  // namespace muniment::retrieval

@@ -1,5 +1,5 @@
-// A question, its caller, and its plan: everything that the answer depends on. The helpers are pure, except
-// `understand`, which reads the seq of a date from the log.
+// A question, its caller, and its plan: everything that the answer depends on. All of
+// this is pure.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,6 @@
 #include "retrieval/hooks/hooks.hpp"
 #include "retrieval/plan/markup.hpp"
 #include "retrieval/plan/profile.hpp"
-#include "store/read/reader.hpp"
 
 namespace muniment::retrieval {
 
@@ -83,11 +82,11 @@ struct QueryPlan {
   std::string key;
 };
 
-// Fills in everything except the positions: `from` and the members after it other than `hash`. Errors: invalid_argument
-// (profile, an asof in the future, a hook that is not configured); unavailable for a time whose events are not
-// completely known yet.
-Result<QueryPlan> understand(const Question& question, const Scope& scope, const Hooks& hooks, store::Reader& reader,
-                             const store::Tail& tail, Deadline deadline);
+// Begins a plan with what follows from the question: helpers, markup, profile and corpora; as_of only if the question
+// has it. Errors: invalid_argument (profile, a hook that is not configured).
+Result<QueryPlan> begin_plan(const Question& question, const Scope& scope, const Hooks& hooks);
+// Sets the hash, once as_of and the tags of the markup are settled.
+void end_plan(QueryPlan& plan, const Scope& scope, const Hooks& hooks);
 
 Filter filter_of(const QueryPlan& plan);
 // Returns the filter for everything that this principal may see.

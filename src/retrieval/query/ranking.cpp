@@ -7,10 +7,8 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "retrieval/child/search/search_client.hpp"
 #include "retrieval/plan/blend.hpp"
 #include "retrieval/query/card.hpp"
-#include "retrieval/query/passages.hpp"
 #include "retrieval/rerank/local_reranker.hpp"
 #include "retrieval/text/document_text.hpp"
 
@@ -41,21 +39,6 @@ Deadline helpers_deadline(Deadline deadline) {
   return deadline <= now ? deadline : now + (deadline - now) / 2;
 }
 
-LaneQuery lane_query(const QueryPlan& plan, const Filter& filter) {
-  LaneQuery query;
-  query.text = plan.markup.text;
-  query.phrases = plan.markup.phrases;
-  query.corpora = plan.corpora;
-  query.mode = plan.question.mode;
-  query.filter = filter;
-  query.k = ranked_max;
-  query.shown = plan.question.top_k;
-  query.profile = plan.profile->name;
-  query.exact = plan.question.exact;
-  query.explain = plan.question.explain;
-  return query;
-}
-
 // The query without its filters.
 std::string words_to_score(const Markup& markup) {
   if (markup.phrases.empty()) return markup.text;
@@ -76,8 +59,8 @@ std::string quoted_from(std::string_view passage, const std::string& snippet) {
 // Computes one ranking.
 class Ranker {
  public:
-  Ranker(const QueryPlan& plan, const RankingParts& parts, store::Reader& reader, Deadline deadline)
-      : plan_(plan), parts_(parts), reader_(reader), deadline_(deadline), filter_(filter_of(plan)) {}
+  Ranker(const QueryPlan& plan, PassageSource& source, const Hooks& hooks)
+      : plan_(plan), source_(source), hooks_(hooks), filter_(filter_of(plan)) {}
 
   Result<Ranking> run();
 
@@ -100,9 +83,8 @@ class Ranker {
   void degrade(std::string why);
 
   const QueryPlan& plan_;
-  const RankingParts& parts_;
-  store::Reader& reader_;
-  const Deadline deadline_;
+  PassageSource& source_;
+  const Hooks& hooks_;
   const Filter filter_;
   std::vector<Candidate> candidates_;
   std::vector<Reranked> scored_;       // parallel to candidates_
@@ -115,11 +97,11 @@ Result<Ranking> Ranker::run() {
   LaneQuery query = lane_query(plan_, filter_);
   query.lexical_expansions = ranking_.notes.expansions.lexical;
   query.vector_expansions = ranking_.notes.expansions.vector;
-  ASSIGN_OR_RETURN(LaneAnswer lanes, parts_.search.search(query, deadline_));
+  ASSIGN_OR_RETURN(LaneAnswer lanes, source_.search(query));
   if (lanes.candidates.empty() && !query.phrases.empty() && !query.text.empty()) {
     query.text = words_to_score(plan_.markup);
     query.phrases.clear();
-    ASSIGN_OR_RETURN(lanes, parts_.search.search(query, deadline_));
+    ASSIGN_OR_RETURN(lanes, source_.search(query));
     if (!lanes.candidates.empty()) ranking_.degraded.emplace_back(phrases_as_words);
   }
   candidates_ = std::move(lanes.candidates);
@@ -150,7 +132,7 @@ Result<bool> Ranker::probe_is_clear() {
   query.mode = Mode::lexical;
   query.k = probe_hits;
   query.explain = false;
-  ASSIGN_OR_RETURN(const LaneAnswer found, parts_.search.search(query, deadline_));
+  ASSIGN_OR_RETURN(const LaneAnswer found, source_.search(query));
   for (const Candidate& candidate : found.candidates) {
     for (const auto& [lane, score] : candidate.lanes) notes.probe.push_back(score);
   }
@@ -183,7 +165,7 @@ void Ranker::ask_expansion_hook() {
   request.after = date_of(filter_.after_us);
   request.before = date_of(filter_.before_us);
   request.as_of = plan_.as_of;
-  auto answer = parts_.hooks.expand(request, helpers_deadline(deadline_));
+  auto answer = hooks_.expand(request, helpers_deadline(source_.deadline()));
   if (!answer) return degrade(std::move(answer.error().message));
   for (const std::string& warning : answer->warnings) degrade("expansion hook: " + warning);
   ranking_.notes.expansions = {std::move(answer->lexical), std::move(answer->vector)};
@@ -193,16 +175,15 @@ void Ranker::ask_expansion_hook() {
 // Returns the best candidates that can be verified: unverified text is not sent to helpers.
 Result<Ranker::Best> Ranker::best_passages() const {
   const std::size_t count = std::min(candidates_.size(), limits::rerank_candidates_default);
-  const Passages passages(plan_, reader_, parts_.documents.chunk_rows(), parts_.files);
   std::vector<ChunkId> chunks;
   for (std::size_t i = 0; i < count; ++i) chunks.push_back(candidates_[i].chunk);
-  ASSIGN_OR_RETURN(const auto rows, passages.find(chunks));
+  ASSIGN_OR_RETURN(const auto rows, source_.find(chunks));
   Best best;
   for (std::size_t i = 0; i < count; ++i) {
     const auto found = rows.find(chunks[i]);
     if (found == rows.end() || has_expired(found->second->document, plan_)) continue;
     const store::ChunkInDocument& item = *found->second;
-    ASSIGN_OR_RETURN(const auto text, passages.text_of(item));
+    ASSIGN_OR_RETURN(const auto text, source_.text_of(item));
     if (!text) continue;
     best.passages.push_back(index_text_of(format_named(item.document.format), *text));
     best.rows.push_back(item);
@@ -258,7 +239,7 @@ void Ranker::ask_reranker(const Best& best) {
   }
   const bool by_hook = plan_.question.rerank == Rerank::hook;
   const auto answer =
-      by_hook ? parts_.hooks.rerank(words, sent, helpers_deadline(deadline_)) : parts_.hooks.ask_server(words, sent);
+      by_hook ? hooks_.rerank(words, sent, helpers_deadline(source_.deadline())) : hooks_.ask_server(words, sent);
   if (!answer) return degrade(answer.error().message);
   ranking_.notes.reranked_by = name_of(plan_.question.rerank);
   take_scores(best, *answer);
@@ -287,12 +268,10 @@ void Ranker::take_scores(const Best& best, const RerankAnswer& answer) {
 
 // Includes the feedback on the candidates, as of the plan's time.
 Status Ranker::blend_all() {
-  ASSIGN_OR_RETURN(const bool any, parts_.documents.has_feedback(reader_));
-  if (any && !candidates_.empty()) {
+  if (!candidates_.empty()) {
     std::vector<std::int64_t> ids;
     for (const Candidate& candidate : candidates_) ids.push_back(candidate.chunk);
-    const std::int64_t before = plan_.as_of ? *plan_.as_of + 1 : parts_.documents.last_change() + 1;
-    ASSIGN_OR_RETURN(const auto means, reader_.feedback_means(ids, before));
+    ASSIGN_OR_RETURN(const auto means, source_.feedback_means(ids));
     for (Reranked& scored : scored_) {
       const auto found = means.find(scored.chunk);
       if (found != means.end()) scored.feedback = found->second;
@@ -310,19 +289,23 @@ Status Ranker::blend_all() {
 
 }  // namespace
 
-Result<Ranking> rank(const QueryPlan& plan, const RankingParts& parts, store::Reader& reader, Deadline deadline) {
-  return Ranker(plan, parts, reader, deadline).run();
+Result<Ranking> rank(const QueryPlan& plan, PassageSource& source, const Hooks& hooks) {
+  return Ranker(plan, source, hooks).run();
 }
 
-Result<std::vector<std::string>> waiting_lanes(const QueryPlan& plan, SearchClient& search, Deadline deadline) {
-  LaneQuery query = lane_query(plan, filter_of(plan));
-  query.only_lanes = true;
-  ASSIGN_OR_RETURN(LaneAnswer lanes, search.search(query, deadline));
-  return std::move(lanes.waiting);
-}
-
-Result<LaneAnswer> ask_lanes(const QueryPlan& plan, SearchClient& search, const Filter& filter, Deadline deadline) {
-  return search.search(lane_query(plan, filter), deadline);
+LaneQuery lane_query(const QueryPlan& plan, const Filter& filter) {
+  LaneQuery query;
+  query.text = plan.markup.text;
+  query.phrases = plan.markup.phrases;
+  query.corpora = plan.corpora;
+  query.mode = plan.question.mode;
+  query.filter = filter;
+  query.k = ranked_max;
+  query.shown = plan.question.top_k;
+  query.profile = plan.profile->name;
+  query.exact = plan.question.exact;
+  query.explain = plan.question.explain;
+  return query;
 }
 
 void write_notes(json::Writer& out, const RankingNotes& notes) {

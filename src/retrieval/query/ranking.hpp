@@ -6,20 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "base/json/json.hpp"
 #include "base/result.hpp"
-#include "retrieval/corpus/document_follower.hpp"
 #include "retrieval/engine/engine.hpp"
 #include "retrieval/hooks/hooks.hpp"
 #include "retrieval/plan/expansions.hpp"
+#include "retrieval/query/passage_source.hpp"
 #include "retrieval/query/query_plan.hpp"
-#include "store/files/artifact_files.hpp"
-#include "store/read/reader.hpp"
 
 namespace muniment::retrieval {
-
-class SearchClient;
 
 struct Ranked {
   Candidate candidate;  // ranked by its score
@@ -54,21 +49,10 @@ struct Ranking {
   RankingNotes notes;
 };
 
-// The objects that a ranking uses; all of them outlive the call.
-struct RankingParts {
-  SearchClient& search;
-  const Hooks& hooks;
-  DocumentFollower& documents;
-  store::ArtifactFiles& files;
-};
+Result<Ranking> rank(const QueryPlan& plan, PassageSource& source, const Hooks& hooks);
 
-Result<Ranking> rank(const QueryPlan& plan, const RankingParts& parts, store::Reader& reader, Deadline deadline);
-
-// Returns the lanes that are behind for the plan's corpora, as in LaneAnswer. Errors: those of SearchClient::search.
-Result<std::vector<std::string>> waiting_lanes(const QueryPlan& plan, SearchClient& search, Deadline deadline);
-
-// Returns the engine's answer to the plan's query under another filter.
-Result<LaneAnswer> ask_lanes(const QueryPlan& plan, SearchClient& search, const Filter& filter, Deadline deadline);
+// Returns the plan's query under a filter.
+LaneQuery lane_query(const QueryPlan& plan, const Filter& filter);
 
 void write_notes(json::Writer& out, const RankingNotes& notes);  // as members of an object
 

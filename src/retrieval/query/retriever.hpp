@@ -17,7 +17,7 @@
 #include "retrieval/corpus/document_follower.hpp"
 #include "retrieval/corpus/indexer.hpp"
 #include "retrieval/hooks/hooks.hpp"
-#include "retrieval/query/card.hpp"
+#include "retrieval/query/answer.hpp"
 #include "retrieval/query/query_cache.hpp"
 #include "retrieval/query/query_plan.hpp"
 #include "retrieval/query/ranking.hpp"
@@ -25,29 +25,6 @@
 #include "store/read/reader.hpp"
 
 namespace muniment::retrieval {
-
-struct Answer {
-  std::vector<Card> cards;
-  std::string cursor;  // position of the next page; empty: last page
-  // Reason for no cards: no_match, nothing_indexed, unknown_corpus, unknown_run, filtered_out, index_behind,
-  // all_quarantined, expired, unverified
-  std::string reason;
-  std::int64_t count = 0;               // number for filtered_out, index_behind, all_quarantined, expired, unverified
-  std::int64_t expired = 0;             // documents that match and have expired
-  std::vector<std::string> unverified;  // pointers of hits whose bytes differ from the log, also when read again
-  std::vector<std::string> degraded;
-  bool passing = false;              // temporary, without a change that its key shows: must not be cached
-  std::vector<std::string> waiting;  // lanes that were left out because they are behind, sorted
-  std::vector<std::string> corpora;
-  std::vector<std::string> filters;  // filters in the query's markup, as understood
-  std::string profile;
-  std::string plan_hash;
-  std::int64_t watermark = 0;
-  std::int64_t indexed = 0;  // current passages of all corpora
-  std::optional<std::int64_t> as_of;
-  std::vector<std::string> lanes;  // their identities
-  std::string explain;             // JSON; empty: not requested
-};
 
 class Retriever {
  public:
@@ -67,7 +44,7 @@ class Retriever {
         rankings_(options.rankings_bytes_max) {}
 
   // Everything that the answer depends on; equal keys have equal answers. Errors: invalid_argument (profile, asof,
-  // cursor, a hook that is not configured); unavailable, as for `understand`.
+  // cursor, a hook that is not configured); unavailable for a time whose events are not completely known yet.
   using Plan = QueryPlan;
   Result<Plan> plan(const Question& question, const Scope& scope, store::Reader& reader, const store::Tail& tail,
                     Deadline deadline) const;

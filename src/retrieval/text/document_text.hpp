@@ -15,6 +15,7 @@ namespace muniment::retrieval {
 enum class Format : std::uint8_t { text, markdown, code, html, json, jsonl, pdf };
 std::string_view name_of(Format format);     // text, markdown, …
 Format format_named(std::string_view name);  // text for an unknown name
+std::string mime_type_of(Format format);
 
 // The name and version of the conversion to chunks: part of a revision's hash. A change of a rule needs a new version,
 // and re-chunking makes new revisions.

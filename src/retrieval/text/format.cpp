@@ -104,4 +104,17 @@ Format format_of(std::string_view text, std::string_view name, std::string_view 
   return *said;
 }
 
+std::string mime_type_of(Format format) {
+  switch (format) {
+    case Format::text: return "text/plain";
+    case Format::markdown: return "text/markdown";
+    case Format::code: return "text/x-source";
+    case Format::html: return "text/html";
+    case Format::json: return "application/json";
+    case Format::jsonl: return "application/jsonl";
+    case Format::pdf: return "application/pdf";
+  }
+  return "application/octet-stream";
+}
+
 }  // namespace muniment::retrieval

@@ -31,7 +31,7 @@ constexpr std::string_view no_evidence = "Not in the evidence.";
 struct Asking {
   Uuid id;
   std::string question;
-  PackBuilding building;
+  retrieval::PackBuilding building;
   std::string drafter;
   std::string model;        // of the drafter; empty: none
   std::string prompt_hash;  // of what the drafter read
@@ -115,14 +115,14 @@ Result<Asking> asking_of(Call& call) {
 // Drafts with the configured model; without one, or if it fails, with sentences of the passages. The confidence depends
 // on the passages alone.
 Status draft(Call& call, Asking& asking) {
-  PackBuilding& building = asking.building;
+  retrieval::PackBuilding& building = asking.building;
   const std::vector<retrieval::AnswerSource> sources = sources_of(building, building.pack.passages.size());
-  const std::string question = words_of_question(asking.question);
+  const std::string question = retrieval::words_of_question(asking.question);
   const retrieval::DraftRequest request{
       question, sources, building.pack.text + "Question: " + retrieval::quote_for_prompt(asking.question) + "\n"};
   asking.prompt_hash = to_hex(sha256(request.prompt));
   asking.drafter = retrieval::ExtractiveDrafter().name();
-  ASSIGN_OR_RETURN(JudgedPack judged, judge_passages(building, request, call.deadline));
+  ASSIGN_OR_RETURN(retrieval::JudgedPack judged, judge_passages(building, request, call.deadline));
   asking.draft = std::move(judged.draft);
   asking.signals = judged.signals;
   asking.confidence = judged.confidence;
@@ -227,7 +227,7 @@ json::Writer reply_begun(const Asking& asking, const Uuid& manifest_id) {
   out.member("local", asking.confidence).member("cloud", asking.cloud.reply ? carried_part(asking) : 0.0).end_object();
   out.member("logs_ref", "manifest://" + manifest_id.text()).member("drafter", asking.drafter);
   if (!asking.model.empty()) out.member("model", asking.model);
-  const PackBuilding& building = asking.building;
+  const retrieval::PackBuilding& building = asking.building;
   if (const std::string reason = reason_of(asking); !reason.empty()) out.member("reason", reason);
   if (asking.draft.sentences.empty() && building.candidates.empty() && building.count > 0)
     out.member("count", building.count);
@@ -284,7 +284,7 @@ Result<Answer> answer_question(Call& call, std::shared_ptr<const Consulted> cons
   if (consulted) asking.id = consulted->question_id;
   RETURN_IF_ERROR(wait_for_min_seq(call));
   RETURN_IF_ERROR(begin_referring(call));
-  PackBuilding& building = asking.building;
+  retrieval::PackBuilding& building = asking.building;
   RETURN_IF_ERROR(find_candidates(call, building));
   evidence::Outcome outcome;
   if (!building.unverified.empty()) {

@@ -13,7 +13,7 @@
 #include "gateway/methods/methods.hpp"
 #include "gateway/read/corpora.hpp"
 #include "gateway/services.hpp"
-#include "retrieval/query/card.hpp"
+#include "retrieval/query/log_source.hpp"
 #include "retrieval/service.hpp"
 #include "retrieval/text/document_text.hpp"
 

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/json/json_lists.hpp"
 #include "base/limits.hpp"
 #include "base/metrics.hpp"
 #include "base/text.hpp"
@@ -21,54 +20,6 @@
 
 namespace muniment::gateway::methods {
 namespace {
-
-Result<std::optional<Time>> date_of(const json::Value& filters, std::string_view name) {
-  const auto text = filters[name].as_string();
-  if (!text) return std::optional<Time>();
-  const auto date = retrieval::parse_date(*text);
-  if (!date)
-    return Error(Errc::invalid_argument,
-                 fmt::format("filters.{}: \"{}\" is not a date. Write 2026-01-31 or an RFC 3339 time.", name,
-                             text->substr(0, 60)));
-  return std::optional(name == "after" ? date->end : date->begin);
-}
-
-Result<retrieval::Wishes> wishes_of(const json::Value& filters) {
-  retrieval::Wishes wishes;
-  wishes.types = strings_of(filters["types"]);
-  wishes.tags = strings_of(filters["tags"]);
-  wishes.sources = strings_of(filters["sources"]);
-  wishes.trust = strings_of(filters["trust"]);
-  wishes.documents = strings_of(filters["documents"]);
-  ASSIGN_OR_RETURN(wishes.after, date_of(filters, "after"));
-  ASSIGN_OR_RETURN(wishes.before, date_of(filters, "before"));
-  return wishes;
-}
-
-retrieval::Mode mode_of(std::string_view name) {
-  if (name == "lexical") return retrieval::Mode::lexical;
-  return name == "vector" ? retrieval::Mode::vector : retrieval::Mode::hybrid;
-}
-
-// One entry of `results`.
-std::string result_json(const std::string& query, const retrieval::Answer& answer) {
-  json::Writer out;
-  out.begin_object().member("query", query);
-  if (!answer.filters.empty()) out.member("filters", answer.filters);
-  out.key("cards").begin_array();
-  for (const retrieval::Card& card : answer.cards) retrieval::write_card(out, card, true);
-  out.end_array();
-  if (!answer.cursor.empty()) out.member("cursor", answer.cursor);
-  if (!answer.reason.empty()) out.member("reason", answer.reason);
-  if (answer.count > 0) out.member("count", answer.count);
-  if (answer.expired > 0) out.member("expired", answer.expired);
-  if (!answer.degraded.empty()) out.member("degraded", answer.degraded);
-  out.member("profile", answer.profile).member("plan_hash", answer.plan_hash).member("watermark", answer.watermark);
-  if (answer.as_of) out.member("asof", *answer.as_of);
-  out.member("lanes", answer.lanes);
-  if (!answer.explain.empty()) out.raw_member("explain", answer.explain);
-  return std::move(out.end_object()).text();
-}
 
 // Returns the logged record of a request, taken from the results, and counts it.
 std::string answered_body(Services& services, const std::vector<retrieval::Question>& questions,
@@ -184,7 +135,8 @@ retrieval::Answer as_remembered(retrieval::Answer answer) {
 
 void remember_answer(Services& services, const retrieval::QueryPlan& plan, const std::string& query,
                      const retrieval::Answer& answer) {
-  const std::string key = retrieval::Retriever::key_of(plan, answer), text = result_json(query, as_remembered(answer));
+  const std::string key = retrieval::Retriever::key_of(plan, answer),
+                    text = retrieval::result_json(query, as_remembered(answer));
   services.retrieval.retriever().cache().put(key, text, text.size());
   if (retrieval::SharedCache* const shared = services.retrieval.shared_cache())
     shared->put(shared_key(services, key), text);
@@ -193,20 +145,8 @@ void remember_answer(Services& services, const retrieval::QueryPlan& plan, const
 }  // namespace
 
 Result<retrieval::Question> common_question(Call& call) {
-  const json::Value& params = call.params;
-  retrieval::Question question;
-  question.mode = mode_of(params["mode"].string_or("hybrid"));
-  question.expand = retrieval::expand_named(params["expand"].string_or(""));
-  question.rerank = retrieval::rerank_named(params["rerank"].string_or(""));
-  question.top_k =
-      static_cast<std::size_t>(params["topK"].as_int().value_or(static_cast<std::int64_t>(limits::cards_default)));
-  question.by_document = params["group"].string_or("chunk") == "document";
-  question.profile = params["profile"].string_or("");
-  ASSIGN_OR_RETURN(question.wishes, wishes_of(params["filters"]));
+  ASSIGN_OR_RETURN(retrieval::Question question, retrieval::question_of(call.params));
   ASSIGN_OR_RETURN(question.as_of, asof_seq(call, *call.reader));
-  question.cursor = params["cursor"].string_or("");
-  question.explain = params["explain"].as_bool().value_or(false);
-  question.exact = params["exact"].as_bool().value_or(false);
   return question;
 }
 
@@ -255,7 +195,7 @@ Result<Answer> evidence_retrieve(Call& call) {
     }
     all_hit = false;
     ASSIGN_OR_RETURN(const retrieval::Answer answer, retriever.answer(plan, *call.reader, call.deadline));
-    results.push_back(result_json(question.text, answer));
+    results.push_back(retrieval::result_json(question.text, answer));
     unverified.insert(unverified.end(), answer.unverified.begin(), answer.unverified.end());
     if (!answer.passing) remember_answer(call.services, plan, question.text, answer);
   }
