@@ -33,7 +33,8 @@ audit verify uses the codes of muniment-verify: 0 verified, 1 tampered or corrup
 but not fully signed by a trusted key, 3 as above, 4 unreadable, 5 incomplete.
 record uses the codes of its agent: 1 not recorded, 2 the tool call is blocked.)";
 
-constexpr std::string_view operators = "muniment-operator", adapters = "muniment-adapters";
+constexpr std::string_view operators = "muniment-operator", adapters = "muniment-adapters",
+                           capsules = "muniment-capsule";
 constexpr Family families[] = {
     in_program(operators, "up", "Start the daemon if it is not running"),
     in_program(operators, "down", "Stop the daemon"),
@@ -62,6 +63,8 @@ constexpr Family families[] = {
     {"corpus document source feedback", add_corpus_commands},
     {"ask", add_ask_command},
     {"context recall", add_context_commands},
+    {"log", add_log_command},
+    in_program(capsules, "capsule", "Inspect, verify, compare and merge capsules"),
     {"remember forget memories history memory", add_memory_commands},
     in_program(operators, "audit", "Sign, prove, verify, export and erase"),
     in_program(adapters, "import", "Import traces of other systems as runs"),

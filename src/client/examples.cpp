@@ -14,6 +14,13 @@ constexpr std::string_view example_head = "Example:\n  ";
 
 // Example by the path of its command.
 constexpr std::pair<std::string_view, std::string_view> examples[] = {
+    {"log", "muniment --capsule notes.mv2 log user 'Where is the plan?'"},
+    {"capsule", "muniment capsule info notes.mv2"},
+    {"capsule info", "muniment capsule info notes.mv2"},
+    {"capsule verify", "muniment capsule verify notes.mv2"},
+    {"capsule diff", "muniment capsule diff mine.mv2 yours.mv2"},
+    {"capsule merge", "muniment capsule merge mine.mv2 yours.mv2 -o ours.mv2"},
+    {"capsule compact", "muniment capsule compact notes.mv2"},
     {"up", "muniment up --data /srv/muniment"},
     {"down", "muniment down"},
     {"status", "muniment status"},

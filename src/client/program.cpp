@@ -28,6 +28,7 @@ void declare_common(CLI::App& app, CommonOptions& options) {
   app.add_option("--socket", options.socket, "Socket of the daemon (default: MUNIMENT_SOCKET)")->type_name("PATH");
   app.add_option("--database", options.database, "Database for a daemon to start (default: MUNIMENT_DATABASE)")
       ->type_name("URI");
+  app.add_option("--capsule", options.capsule, "Use this capsule instead of a daemon")->type_name("FILE");
   app.add_flag("--json", options.json, "Print JSON");
   app.add_flag("--raw", options.raw, "Print text unescaped; ignored on a terminal");
   app.add_flag("--no-autostart", options.no_autostart, "Never start a daemon");
@@ -38,7 +39,8 @@ std::string_view first_word(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (!word.starts_with('-')) return word;
-    if (word == "--data" || word == "--config" || word == "--socket" || word == "--database") ++i;
+    if (word == "--data" || word == "--config" || word == "--socket" || word == "--database" || word == "--capsule")
+      ++i;
   }
   return "";
 }
@@ -114,11 +116,13 @@ std::vector<std::string> option_names(const CLI::App* command) {
 
 // Commands that other programs name differently.
 constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
-    {"cat", "artifact get"},  {"find", "query"},     {"list", "run list"},
-    {"log", "run show"},      {"logs", "run show"},  {"ls", "run list"},
-    {"runs", "run list"},     {"search", "query"},   {"serve", "up"},
-    {"show", "run show"},     {"start", "up"},       {"stop", "down"},
-    {"timeline", "run show"}, {"trace", "run show"}, {"verify", "audit verify"},
+    {"cat", "artifact get"}, {"find", "query"},
+    {"list", "run list"},    {"logs", "run show"},
+    {"ls", "run list"},      {"runs", "run list"},
+    {"search", "query"},     {"serve", "up"},
+    {"show", "run show"},    {"start", "up"},
+    {"stop", "down"},        {"timeline", "run show"},
+    {"trace", "run show"},   {"verify", "audit verify"},
 };
 
 // Names the arguments after "--", which CLI11 does not see, in the usage lines.
@@ -220,13 +224,6 @@ std::vector<std::string> other_trees(const Program& program) {
   return trees;
 }
 
-// Path of a program that is installed beside this one.
-std::string path_beside(std::string_view name) {
-  std::error_code failed;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  return (failed ? std::filesystem::path(name) : self.parent_path() / name).string();
-}
-
 }  // namespace
 
 int run_program(const Program& program, int argc, char** argv, Execution execution) {
@@ -256,6 +253,7 @@ int run_program(const Program& program, int argc, char** argv, Execution executi
     if (!named_unknown_word(app)) print_mistake(app, error);
     return exit_usage;
   }
+  session.disconnect();
   return flushed_exit_code(session.exit_code);
 }
 

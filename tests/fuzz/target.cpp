@@ -11,8 +11,8 @@ namespace muniment::fuzz {
 std::vector<Target> all_targets() {
   std::vector<Target> all = base_targets();
   for (auto more :
-       {bridge_targets(), verify_targets(), daemon_targets(), http_targets(), import_targets(), mcp_targets(),
-        mcp_record_targets(), reports_targets(), retrieval_targets(), retrieval_text_targets()})
+       {bridge_targets(), capsule_targets(), verify_targets(), daemon_targets(), http_targets(), import_targets(),
+        mcp_targets(), mcp_record_targets(), reports_targets(), retrieval_targets(), retrieval_text_targets()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }

@@ -19,6 +19,7 @@ struct Target {
 
 std::vector<Target> base_targets();
 std::vector<Target> bridge_targets();
+std::vector<Target> capsule_targets();
 std::vector<Target> verify_targets();
 std::vector<Target> daemon_targets();
 std::vector<Target> http_targets();

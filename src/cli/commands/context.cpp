@@ -62,9 +62,10 @@ Status build_context(Session& session, const ContextOptions& options) {
     ASSIGN_OR_RETURN(summary, empty_answer(result, question, options.corpus));
     summary = out.one_line(out.advised(summary));
   } else {
-    summary = fmt::format("{} passage{}, {} of {} tokens, {} left out, manifest://{}", result["citations"].size(),
+    summary = fmt::format("{} passage{}, {} of {} tokens, {} left out", result["citations"].size(),
                           result["citations"].size() == 1 ? "" : "s", result["used"].source(),
-                          result["budget"].source(), result["left_out"].size(), result["manifest_id"].string_or(""));
+                          result["budget"].source(), result["left_out"].size());
+    if (result["manifest_id"]) summary += ", manifest://" + result["manifest_id"].string_or("");
   }
   // Printed to standard error, since standard output may be passed directly into a prompt.
   fmt::print(stderr, "{}\n", summary);

@@ -1,9 +1,16 @@
 #include "client/connect/session.hpp"
 
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 
 #include "base/text.hpp"
 #include "client/connect/autostart.hpp"
@@ -64,8 +71,54 @@ std::string Session::unread() const {
   return options.socket.empty() ? load_config(config_inputs()).unread : std::string();
 }
 
+std::string path_beside(std::string_view name) {
+  std::error_code failed;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  return (failed ? std::filesystem::path(name) : self.parent_path() / name).string();
+}
+
+// The readers and indexes of a capsule are in a program of their own, whose libraries take longer to load than most
+// commands take.
+Status Session::start_capsule() {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return Error(Errc::unavailable, fmt::format("cannot create a socket: {}", std::strerror(errno)));
+  Fd ours(ends[0]);
+  const Fd theirs(ends[1]);
+  const std::string program = path_beside("muniment-capsule");
+  const char* const argv[] = {program.c_str(), "--serve", options.capsule.c_str(), nullptr};
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
+  const int failed =
+      ::posix_spawn(&capsule_server_, program.c_str(), &actions, nullptr, const_cast<char* const*>(argv), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) {
+    capsule_server_ = 0;
+    return Error(Errc::unavailable,
+                 fmt::format("{} cannot be started: {}. Install it beside muniment", program, std::strerror(failed)));
+  }
+  client_.emplace(Client::over(std::move(ours)));
+  return success();
+}
+
+void Session::end_capsule() {
+  client_.reset();
+  if (capsule_server_ == 0) return;
+  int status = 0;
+  while (::waitpid(capsule_server_, &status, 0) < 0 && errno == EINTR) {
+  }
+  capsule_server_ = 0;
+  if (status != 0 && exit_code == exit_done)
+    exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : int{exit_unavailable};
+}
+
 Result<Client*> Session::client() {
   if (client_) return &*client_;
+  if (!options.capsule.empty()) {
+    RETURN_IF_ERROR(start_capsule());
+    return &*client_;
+  }
   ASSIGN_OR_RETURN(const Config configuration, config());
   Result<Client> connected = Client::connect(configuration.socket);
   if (!connected && connected.error().code == Errc::unavailable && !options.no_autostart) {

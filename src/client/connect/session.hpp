@@ -30,11 +30,15 @@ enum ExitCode : int {
 };
 int exit_code_of(Errc code);
 
+// Returns the path of a program that is installed beside this one.
+std::string path_beside(std::string_view name);
+
 struct CommonOptions {
   std::string data;
   std::string config;
   std::string database;
   std::string socket;
+  std::string capsule;  // file that takes the place of a daemon; empty: none
   bool json = false;
   bool raw = false;
   bool no_autostart = false;
@@ -48,6 +52,11 @@ struct Execution {
 
 class Session {
  public:
+  Session() = default;
+  ~Session() { end_capsule(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
   CommonOptions options;
   int exit_code = exit_done;
   std::vector<std::string> words;    // all words of this process
@@ -73,7 +82,7 @@ class Session {
   void observe();
 
   // Closes the connection; the next request opens a new one.
-  void disconnect() { client_.reset(); }
+  void disconnect() { end_capsule(); }
 
   // Sends one request on `client()`.
   Result<Message> call(std::string_view method, std::string_view params);
@@ -99,6 +108,9 @@ class Session {
   bool printed_json(const Message& message);
 
  private:
+  Status start_capsule();
+  // Closes the connection; waits until a capsule has indexed what was ingested. A failure sets the exit code.
+  void end_capsule();
   // Returns the unreadable configuration file if it may name another socket; otherwise empty.
   std::string unread() const;
   Result<std::string> newest_run(std::string_view back);
@@ -106,6 +118,7 @@ class Session {
   Result<std::string> labelled_run(std::string_view label);
 
   std::optional<Client> client_;
+  pid_t capsule_server_ = 0;  // process that serves the capsule; 0: none
   std::optional<Output> out_;
 };
 

@@ -93,7 +93,7 @@ Result<Asking> asking_of(Call& call) {
   asking.question = params["query"].string_or("");
   const json::Value settings = params["settings"];
   asking.wish = {.question_id = asking.id,
-                 .query = words_of_question(asking.question),
+                 .query = retrieval::words_of_question(asking.question),
                  .allowed = settings["cloud_allowed"].as_bool().value_or(false),
                  .always = settings["cloud_mode"].string_or("auto") == "always",
                  .by_caller = settings["cloud_by"].string_or("daemon") == "caller"};

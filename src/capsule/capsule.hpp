@@ -1,0 +1,97 @@
+// A capsule: one file that holds documents with all revisions, their indexes, feedback and turns of a conversation, and
+// answers queries by the daemon's pipeline (retrieval/query/), without a daemon. Its frames take the place of the log:
+// a `seq` is a frame's number. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json/json.hpp"
+#include "capsule/file.hpp"
+#include "capsule/index.hpp"
+#include "retrieval/corpus/ingest.hpp"
+#include "retrieval/query/answer.hpp"
+
+namespace muniment::capsule {
+
+// Checks a document's id as a relative path: no empty part, no "." and "..", no leading "/". Errors: invalid_argument.
+Status check_relative(std::string_view document);
+
+// The outcome of ingesting one document.
+struct Ingested {
+  std::string id;
+  std::string revision;
+  std::string replaced;  // revision that it replaces; empty: none
+  std::string trust;
+  std::int64_t chunks = 0;
+  std::int64_t seq = -1;
+  bool unchanged = false;
+  std::optional<Error> error;
+};
+
+class Capsule {
+ public:
+  // Opens a capsule for reading; a writing call takes the lock. Errors: not_found, invalid_argument, corrupt.
+  static Result<std::unique_ptr<Capsule>> open(const std::string& path);
+  // The same, but a missing file is created by the first writing call.
+  static Result<std::unique_ptr<Capsule>> open_or_create(const std::string& path);
+
+  CapsuleFile& file() { return *file_; }
+  const Index& index() const { return *index_; }
+  bool is_new() const { return file_ == nullptr; }
+
+  // Adds documents; they take effect together. They are searchable after `settle`. Errors: conflict if another process
+  // writes; those of writing.
+  Result<std::vector<Ingested>> ingest(std::vector<retrieval::DocumentToIngest> documents,
+                                       const std::vector<std::string>& bytes);
+  // Ends a document. Errors: not_found; conflict if `base` is given and is not its current revision.
+  Result<store::DocumentRow> retract(const std::string& corpus, const std::string& document, const std::string& base,
+                                     const std::string& reason);
+  // Indexes what was ingested. Does nothing if all is.
+  Status settle();
+
+  // Answers a question as the daemon does. `as_of` is a frame's number. Errors: invalid_argument, corrupt.
+  Result<retrieval::Answer> answer(const retrieval::Question& question);
+  // Records a query that was answered, if no other process writes; it may be lost by a power cut.
+  void record_query(const retrieval::Question& question, const retrieval::Answer& answer);
+  Result<std::int64_t> give_feedback(std::string_view pointer, double value, std::string_view about);
+  Result<std::int64_t> add_frame(FrameType type, std::string_view about, std::string_view body);
+
+  // Returns the frame's number as of a time. Errors: invalid_argument for the future.
+  Result<std::int64_t> seq_as_of(Time time) const;
+  // Returns the revisions of a document, oldest first, also those that are not indexed yet.
+  Result<std::vector<Revision>> history(const std::string& corpus, const std::string& document);
+  // Visits the current revisions in the order of the frames, until it returns false.
+  Status each_current(const std::function<Result<bool>(const Revision&)>& visit);
+  // Returns the newest config frame's body; empty: none.
+  Result<std::string> config();
+
+  Status compact(Anew anew);
+
+ private:
+  explicit Capsule(std::string path) : path_(std::move(path)) {}
+  class Source;
+  Status reopen(Access access);
+  Status want_writer();
+  Result<Ingested> ingest_one(retrieval::DocumentToIngest about, std::string_view bytes);
+  Result<Frame> append(FrameType type, std::string_view about, std::string_view body);
+  Status read_pending();
+  Status note_change(const Frame& frame);
+  Result<std::optional<store::DocumentRow>> current(const std::string& corpus, const std::string& document);
+  Status settle_plan(retrieval::QueryPlan& plan) const;
+
+  const std::string path_;
+  std::unique_ptr<CapsuleFile> file_;
+  std::unique_ptr<Index> index_;
+  bool writes_ = false;
+  std::map<std::string, std::optional<store::DocumentRow>> pending_;  // by URI: what later frames made current
+  bool pending_known_ = false;
+};
+
+}  // namespace muniment::capsule

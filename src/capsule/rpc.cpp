@@ -1,0 +1,375 @@
+// The methods of a capsule.
+#include "capsule/rpc.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/ids.hpp"
+#include "base/json/json_lists.hpp"
+#include "base/limits.hpp"
+#include "evidence/pointer.hpp"
+#include "retrieval/plan/markup.hpp"
+#include "retrieval/query/pack_building.hpp"
+
+namespace muniment::capsule {
+namespace {
+
+constexpr std::size_t uploads_bytes_max = 512 << 20;
+constexpr std::chrono::seconds pack_patience{60};
+
+std::string pointer_to(const store::DocumentRow& row) {
+  return evidence::evidence_pointer(row.corpus, row.document, "p0", row.revision);
+}
+
+void write_row(json::Writer& out, const store::DocumentRow& row) {
+  out.begin_object().member("corpus", row.corpus).member("document", row.document).member("revision", row.revision);
+  out.member("uri", uri_of(row.corpus, row.document)).member("pointer", pointer_to(row)).member("seq", row.seq);
+  out.member("hash", to_hex(row.hash)).member("size_bytes", row.size_bytes).member("mime_type", row.mime_type);
+  out.member("format", row.format).member("language", row.language).member("title", row.title);
+  out.member("tags", row.tags).member("source", row.source);
+  if (row.source_url) out.member("source_url", *row.source_url);
+  out.member("trust", row.trust).member("timestamp", format_time(row.document_time));
+  out.member("recorded_at", format_time(row.recorded_at));
+  if (row.expires_at) out.member("expires_at", format_time(*row.expires_at));
+  out.member("chunker", row.chunker).member("chunks", row.chunks);
+  if (row.valid_to) out.member("valid_to", *row.valid_to).member("ended_by", row.ended_by.value_or(""));
+  out.end_object();
+}
+
+Result<std::optional<Time>> limit_of(const json::Value& document, std::string_view name) {
+  const auto text = document[name].as_string();
+  if (!text) return std::optional<Time>();
+  const auto date = retrieval::parse_date(*text);
+  if (!date)
+    return Error(Errc::invalid_argument, fmt::format("{}: \"{}\" is not a date. Write 2026-01-31 or an RFC 3339 time.",
+                                                     name, text->substr(0, 60)));
+  return std::optional(date->end);
+}
+
+Result<retrieval::DocumentToIngest> about_of(const std::string& corpus, const json::Value& document) {
+  retrieval::DocumentToIngest about;
+  about.corpus = corpus;
+  about.id = document["id"].string_or("");
+  about.title = document["title"].string_or("");
+  about.mime_type = document["mime_type"].string_or("");
+  about.language = document["language"].string_or("");
+  about.tags = strings_of(document["tags"]);
+  std::ranges::sort(about.tags);
+  about.tags.erase(std::unique(about.tags.begin(), about.tags.end()), about.tags.end());
+  about.source_url = document["source_url"].string_or("");
+  about.source = document["source"].string_or(about.source_url.empty() ? "capsule" : about.source_url);
+  if (const auto time = document["timestamp"].as_string()) about.timestamp = parse_time(*time);
+  ASSIGN_OR_RETURN(about.expires_at, limit_of(document, "expires_at"));
+  ASSIGN_OR_RETURN(about.review_at, limit_of(document, "review_at"));
+  about.trust = document["trust"].string_or("untrusted");
+  about.label = document["revision"].string_or("");
+  return about;
+}
+
+// ev://… or aether://<collection>/<relative_path>, which names the current revision.
+struct Named {
+  std::string corpus, document, fragment, revision;
+  std::int64_t number = -1;
+};
+
+Result<Named> named_by(std::string_view pointer) {
+  constexpr std::string_view scheme = "aether://";
+  if (pointer.starts_with(scheme)) {
+    // The same spelling as an ev:// pointer up to the fragment.
+    const auto parsed =
+        evidence::parse_pointer("ev://" + std::string(pointer.substr(scheme.size())) + "#p0?v=0000000000000000");
+    if (!parsed) return Error(Errc::invalid_argument, "PARSE_ERROR: write aether://<collection>/<relative_path>");
+    return Named{parsed->corpus, parsed->document, {}, {}};
+  }
+  ASSIGN_OR_RETURN(const evidence::Pointer parsed, evidence::parse_pointer(pointer));
+  if (parsed.kind != evidence::PointerKind::evidence)
+    return Error(Errc::invalid_argument, "PARSE_ERROR: a capsule has documents (ev://, aether://)");
+  return Named{parsed.corpus, parsed.document, parsed.fragment, parsed.revision,
+               parsed.fragment.starts_with('p') ? parsed.seq : -1};
+}
+
+}  // namespace
+
+Status Server::need_file() const {
+  return capsule_->is_new() ? Status(Error(Errc::not_found,
+                                           "no such capsule. Make it: muniment --capsule FILE ingest "
+                                           "FOLDER --corpus NAME"))
+                            : success();
+}
+
+Result<std::optional<std::int64_t>> Server::asof_of(Params params) const {
+  if (const auto seq = params["asof"].as_int()) {
+    if (*seq >= 0 && *seq < capsule_->index().frames()) return seq;
+    return Error(Errc::invalid_argument,
+                 fmt::format("asof: the newest frame is {}. Omit asof to read the current state.",
+                             capsule_->index().frames() - 1));
+  }
+  const auto text = params["asof"].as_string();
+  if (!text) return std::optional<std::int64_t>();
+  const auto time = parse_time(*text);
+  if (!time) return Error(Errc::invalid_argument, "asof: expected a frame's number or an RFC 3339 time.");
+  ASSIGN_OR_RETURN(const std::int64_t seq, capsule_->seq_as_of(*time));
+  return std::optional(seq);
+}
+
+Result<retrieval::Question> Server::common_question(Params params) {
+  RETURN_IF_ERROR(need_file());
+  // A capsule that cannot be written is searched as far as it is indexed.
+  if (const Status settled = capsule_->settle(); !settled && is_halting(settled.error().code)) return settled.error();
+  ASSIGN_OR_RETURN(retrieval::Question question, retrieval::question_of(params));
+  ASSIGN_OR_RETURN(question.as_of, asof_of(params));
+  return question;
+}
+
+Result<std::string> Server::retrieve(Params params) {
+  ASSIGN_OR_RETURN(const retrieval::Question common, common_question(params));
+  json::Writer out;
+  out.begin_object().key("results").begin_array();
+  for (const json::Value item : params["queries"]) {
+    retrieval::Question question = common;
+    question.text = item["query"].string_or("");
+    if (const auto corpus = item["corpus"].as_string()) question.corpora = {*corpus};
+    if (const auto cursor = item["cursor"].as_string()) question.cursor = *cursor;
+    ASSIGN_OR_RETURN(const retrieval::Answer answer, capsule_->answer(question));
+    out.raw(retrieval::result_json(question.text, answer));
+    capsule_->record_query(question, answer);
+  }
+  return std::move(out.end_array().end_object()).text();
+}
+
+Result<std::string> Server::build_context(Params params) {
+  ASSIGN_OR_RETURN(const retrieval::Question common, common_question(params));
+  ASSIGN_OR_RETURN(retrieval::PackBuilding building, retrieval::pack_of(params, common));
+  std::vector<retrieval::Answer> answers;
+  for (const retrieval::Question& question : building.questions) {
+    ASSIGN_OR_RETURN(retrieval::Answer answer, capsule_->answer(question));
+    capsule_->record_query(question, answer);
+    answers.push_back(std::move(answer));
+  }
+  take_answers(building, std::move(answers));
+  RETURN_IF_ERROR(fill_pack(building, params, std::chrono::steady_clock::now() + pack_patience));
+  json::Writer out = pack_reply(building);
+  return std::move(out.end_object()).text();
+}
+
+Result<std::string> Server::ingest(Params params) {
+  const std::string corpus = params["corpus"].string_or("");
+  RETURN_IF_ERROR(retrieval::check_corpus_name(corpus));
+  std::vector<retrieval::DocumentToIngest> documents;
+  std::vector<std::string> bytes;
+  std::vector<Ingested> refused;
+  for (const json::Value document : params["documents"]) {
+    auto about = about_of(corpus, document);
+    const auto upload = uploads_.find(document["artifact_id"].string_or(""));
+    if (about && !document["text"] && upload == uploads_.end())
+      about = Error(Errc::invalid_argument, "a document of a capsule has its bytes as text or as artifact_id.");
+    if (!about) {
+      refused.emplace_back().id = document["id"].string_or("");
+      refused.back().error = std::move(about).error();
+      continue;
+    }
+    documents.push_back(*std::move(about));
+    bytes.push_back(document["text"] ? document["text"].string_or("") : std::move(upload->second));
+    if (!document["text"]) uploads_.erase(upload);
+  }
+  ASSIGN_OR_RETURN(std::vector<Ingested> done, capsule_->ingest(std::move(documents), bytes));
+  done.insert(done.end(), std::make_move_iterator(refused.begin()), std::make_move_iterator(refused.end()));
+  if (params["wait"].as_bool().value_or(false)) RETURN_IF_ERROR(capsule_->settle());
+  std::int64_t seq = -1;
+  json::Writer out;
+  out.begin_object().key("documents").begin_array();
+  for (const Ingested& one : done) {
+    if (one.error) continue;
+    seq = std::max(seq, one.seq);
+    out.begin_object().member("id", one.id).member("uri", uri_of(corpus, one.id));
+    out.member("pointer", evidence::evidence_pointer(corpus, one.id, "p0", one.revision));
+    out.member("revision", one.revision).member("chunks", one.chunks).member("trust", one.trust);
+    if (one.unchanged) out.member("unchanged", true);
+    if (!one.replaced.empty()) out.member("replaces", evidence::evidence_pointer(corpus, one.id, "p0", one.replaced));
+    out.end_object();
+  }
+  out.end_array().key("errors").begin_array();
+  for (const Ingested& one : done) {
+    if (!one.error) continue;
+    out.begin_object().member("id", one.id).member("code", name_of(one.error->code));
+    out.member("message", one.error->message).end_object();
+  }
+  return std::move(out.end_array().member("seq", seq).end_object()).text();
+}
+
+Result<std::string> Server::put(Params params, std::string raw) {
+  std::size_t held = raw.size();
+  for (const auto& [id, bytes] : uploads_) held += bytes.size();
+  if (held > uploads_bytes_max)
+    return Error(Errc::too_large, fmt::format("{} bytes wait to be ingested, limit {}.", held, uploads_bytes_max));
+  const std::string id = make_uuid_v7(Clock().now()).text();
+  const std::string bytes = params["text"].string_or(raw);
+  json::Writer out;
+  out.begin_object().member("artifact_id", id).member("hash", to_hex(sha256(bytes)));
+  out.member("size_bytes", bytes.size()).end_object();
+  uploads_[id] = bytes;
+  return std::move(out).text();
+}
+
+Result<std::string> Server::resolve(Params params) {
+  RETURN_IF_ERROR(need_file());
+  ASSIGN_OR_RETURN(const auto as_of, asof_of(params));
+  json::Writer out;
+  out.begin_object().key("results").begin_array();
+  for (const json::Value item : params["pointers"]) {
+    const std::string pointer = item.string_or("");
+    out.begin_object().member("pointer", pointer);
+    const auto named = named_by(pointer);
+    std::string reason = named ? "NOT_FOUND" : "PARSE_ERROR";
+    if (named) {
+      ASSIGN_OR_RETURN(const auto revisions, capsule_->history(named->corpus, named->document));
+      const Revision* found = nullptr;
+      for (const Revision& one : revisions) {
+        const bool visible = !as_of || one.row.seq <= *as_of;
+        const bool wanted = named->revision.empty() ? one.row.current() : one.row.revision == named->revision;
+        if (visible && wanted) found = &one;
+      }
+      if (!revisions.empty() && found == nullptr) reason = "VERSION_MISMATCH";
+      if (found != nullptr && named->number < found->row.chunks) {
+        const store::ChunkRow* const chunk =
+            named->number >= 0 ? &found->chunks[static_cast<std::size_t>(named->number)] : nullptr;
+        const auto text = chunk != nullptr ? text_of(*found, *chunk) : Result<std::string_view>(found->text);
+        if (text) {
+          const std::string hash = to_hex(chunk != nullptr ? chunk->hash : sha256(*text));
+          out.member("ok", true).member("type", "evidence").member("id", uri_of(named->corpus, named->document));
+          out.member("expected_hash", hash).member("actual_hash", hash).member("size_bytes", text->size());
+          out.member("text", *text).member("current", found->row.current());
+          reason.clear();
+        } else {
+          reason = "HASH_MISMATCH";
+        }
+      }
+    }
+    if (!reason.empty()) out.member("ok", false).member("reason", reason);
+    out.end_object();
+  }
+  return std::move(out.end_array().end_object()).text();
+}
+
+Result<std::string> Server::feedback(Params params) {
+  const std::string pointer = params["pointer"].string_or("");
+  const auto value = params["value"].as_double();
+  if (!value) return Error(Errc::invalid_argument, "value: expected a number from -1 to 1.");
+  ASSIGN_OR_RETURN(const std::int64_t seq, capsule_->give_feedback(pointer, *value, params.source()));
+  return fmt::format("{{\"pointer\":{},\"seq\":{}}}", json::quote(pointer), seq);
+}
+
+Result<std::string> Server::log(Params params) {
+  const std::string content = params["content"].string_or(""), role = params["role"].string_or("");
+  if (role.empty()) return Error(Errc::invalid_argument, "role: expected user, assistant, system or tool.");
+  if (content.size() > limits::capsule_log_bytes_max)
+    return Error(Errc::too_large, fmt::format("the turn is {} bytes, limit {}. Log it in parts.", content.size(),
+                                              limits::capsule_log_bytes_max));
+  json::Writer about;
+  about.begin_object().member("role", role);
+  if (const auto session = params["session"].as_string()) about.member("session", *session);
+  about.end_object();
+  ASSIGN_OR_RETURN(const std::int64_t seq, capsule_->add_frame(FrameType::log, about.text(), content));
+  return fmt::format("{{\"seq\":{}}}", seq);
+}
+
+Result<std::string> Server::list_corpora() {
+  RETURN_IF_ERROR(need_file());
+  json::Writer out;
+  out.begin_object().key("corpora").begin_array();
+  for (const auto& [name, facts] : capsule_->index().catalogue()) {
+    out.begin_object().member("corpus", name).member("owner", "capsule").member("first_seq", facts.first);
+    out.member("last_seq", facts.last).member("documents", facts.documents).member("chunks", facts.chunks).end_object();
+  }
+  return std::move(out.end_array().end_object()).text();
+}
+
+Result<std::string> Server::list_documents(Params params) {
+  const std::string corpus = params["corpus"].string_or("");
+  if (capsule_->is_new() || !capsule_->index().catalogue().contains(corpus))
+    return Error(Errc::not_found, fmt::format("no corpus {} in the capsule", corpus));
+  json::Writer out;
+  out.begin_object().key("documents").begin_array();
+  RETURN_IF_ERROR(capsule_->each_current([&](const Revision& revision) -> Result<bool> {
+    if (revision.row.corpus == corpus) write_row(out, revision.row);
+    return true;
+  }));
+  return std::move(out.end_array().end_object()).text();
+}
+
+Result<std::string> Server::history(Params params) {
+  RETURN_IF_ERROR(need_file());
+  ASSIGN_OR_RETURN(auto revisions, capsule_->history(params["corpus"].string_or(""), params["document"].string_or("")));
+  if (revisions.empty()) return Error(Errc::not_found, "no such document in the capsule");
+  std::ranges::reverse(revisions);
+  json::Writer out;
+  out.begin_object().key("revisions").begin_array();
+  for (const Revision& revision : revisions) write_row(out, revision.row);
+  return std::move(out.end_array().end_object()).text();
+}
+
+Result<std::string> Server::document(Params params) {
+  RETURN_IF_ERROR(need_file());
+  ASSIGN_OR_RETURN(const auto as_of, asof_of(params));
+  ASSIGN_OR_RETURN(const auto revisions,
+                   capsule_->history(params["corpus"].string_or(""), params["document"].string_or("")));
+  const auto wanted = params["revision"].as_string();
+  const Revision* found = nullptr;
+  for (const Revision& one : revisions) {
+    const bool was_current =
+        as_of ? one.row.seq <= *as_of && (!one.row.valid_to || *one.row.valid_to > *as_of) : one.row.current();
+    if (wanted ? one.row.revision == *wanted : was_current) found = &one;
+  }
+  if (found == nullptr) return Error(Errc::not_found, "no such document in the capsule");
+  json::Writer out;
+  out.begin_object().key("document");
+  write_row(out, found->row);
+  out.key("chunks").begin_array();
+  for (const store::ChunkRow& chunk : found->chunks) {
+    out.begin_object()
+        .member("id", evidence::evidence_pointer(found->row.corpus, found->row.document,
+                                                 "p" + std::to_string(chunk.number), found->row.revision))
+        .member("start", chunk.start_byte)
+        .member("end", chunk.end_byte)
+        .member("hash", to_hex(chunk.hash))
+        .member("heading", chunk.heading)
+        .end_object();
+  }
+  return std::move(out.end_array().end_object()).text();
+}
+
+Result<std::string> Server::retract(Params params) {
+  RETURN_IF_ERROR(need_file());
+  ASSIGN_OR_RETURN(const store::DocumentRow row,
+                   capsule_->retract(params["corpus"].string_or(""), params["document"].string_or(""),
+                                     params["base"].string_or(""), params["reason"].string_or("")));
+  json::Writer out;
+  out.begin_object().member("corpus", row.corpus).member("document", row.document).member("revision", row.revision);
+  return std::move(out.member("seq", row.valid_to.value_or(-1)).end_object()).text();
+}
+
+Result<std::string> Server::call(std::string_view method, Params params, std::string raw) {
+  if (!capsule_) return failed_;
+  if (method == "evidence.retrieve") return retrieve(params);
+  if (method == "context.build") return build_context(params);
+  if (method == "corpus.ingest") return ingest(params);
+  if (method == "corpus.list") return list_corpora();
+  if (method == "document.list") return list_documents(params);
+  if (method == "document.get") return document(params);
+  if (method == "document.history") return history(params);
+  if (method == "document.retract") return retract(params);
+  if (method == "pointer.resolve") return resolve(params);
+  if (method == "feedback.record") return feedback(params);
+  if (method == "log.append") return log(params);
+  if (method == "artifact.put") return put(params, std::move(raw));
+  if (method == "server.status") return std::string(R"({"followers":{},"degraded":[]})");
+  // The files of one ingestion belong to a run, which a capsule does not record.
+  if (method == "run.start") return std::string(R"({"run_id":"capsule"})");
+  if (method == "run.end") return std::string("{}");
+  return Error(Errc::not_found,
+               fmt::format("a capsule does not have {}: this command needs a daemon. Omit --capsule", method));
+}
+
+}  // namespace muniment::capsule

@@ -1,0 +1,156 @@
+// Implements the commands capsule info, verify, diff, merge and compact.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "base/text.hpp"
+#include "capsule/capsule.hpp"
+#include "capsule/merge.hpp"
+#include "cli/commands.hpp"
+
+namespace muniment::cli {
+namespace {
+
+struct FileOptions {
+  std::string file;
+};
+
+void declare_file(CLI::App& command, FileOptions& options) {
+  command.add_option("FILE", options.file, "The capsule")->required();
+}
+
+// Reports what an interrupted writer left.
+void note_torn_end(const capsule::CapsuleFile& file) {
+  if (file.torn_bytes() > 0)
+    fmt::print(stderr,
+               "muniment: {} bytes after the newest complete commit are ignored; the next writer cuts them off\n",
+               grouped(file.torn_bytes()));
+  if (file.lost_bytes() > 0)
+    fmt::print(stderr, "muniment: the file ends {} bytes before its newest commit; the last complete one is used\n",
+               grouped(file.lost_bytes()));
+}
+
+Status show_info(Session& session, const FileOptions& options) {
+  ASSIGN_OR_RETURN(const auto opened, capsule::Capsule::open(options.file));
+  capsule::CapsuleFile& file = opened->file();
+  const capsule::Index& index = opened->index();
+  note_torn_end(file);
+  std::map<std::string_view, std::uint64_t> types;
+  for (std::int64_t number = 0; number < index.frames(); ++number)
+    ++types[capsule::name_of(static_cast<capsule::FrameType>(index.row(number).type))];
+  std::uint64_t index_bytes = 0;
+  for (const capsule::Segment& segment : file.state().segments) index_bytes += segment.bytes;
+  json::Writer out;
+  out.begin_object().member("id", to_hex(file.header().id)).member("created", format_time({file.header().created_us}));
+  out.member("bytes", static_cast<std::int64_t>(file.end()))
+      .member("index_bytes", static_cast<std::int64_t>(index_bytes));
+  out.member("commit", static_cast<std::int64_t>(file.state().number)).member("chain", to_hex(file.state().chain));
+  out.member("frames", index.frames()).member("indexed", index.indexed()).key("types").begin_object();
+  for (const auto& [name, count] : types) out.member(name, static_cast<std::int64_t>(count));
+  out.end_object().member("torn_bytes", static_cast<std::int64_t>(file.torn_bytes()));
+  out.member("lost_bytes", static_cast<std::int64_t>(file.lost_bytes())).key("collections").begin_object();
+  for (const auto& [name, facts] : index.catalogue())
+    out.key(name).begin_object().member("documents", facts.documents).member("passages", facts.chunks).end_object();
+  out.end_object().end_object();
+  if (session.options.json) {
+    session.out().json_line(out.text());
+    return success();
+  }
+  const Output& print = session.out();
+  print.line(fmt::format("capsule {}  {}, {} of it indexes", to_hex(file.header().id).substr(0, 16),
+                         human_size(file.end()), human_size(index_bytes)));
+  std::string counts;
+  for (const auto& [name, count] : types) counts += fmt::format("  {} {}", grouped(count), name);
+  print.line(fmt::format("frames {}{}", grouped(static_cast<std::uint64_t>(index.frames())),
+                         counts.empty() ? "" : " (" + counts.substr(2) + ")"));
+  Table table({"collection", "documents", "passages"});
+  for (const auto& [name, facts] : index.catalogue())
+    table.add({print.one_line(name), grouped(static_cast<std::uint64_t>(facts.documents)),
+               grouped(static_cast<std::uint64_t>(facts.chunks))});
+  table.print(print);
+  return success();
+}
+
+Status verify(Session& session, const FileOptions& options) {
+  ASSIGN_OR_RETURN(const auto file, capsule::CapsuleFile::open(options.file, capsule::Access::read));
+  note_torn_end(*file);
+  RETURN_IF_ERROR(file->verify());
+  session.out().line(
+      fmt::format("intact: {} frames, chain {}", grouped(file->state().frames), to_hex(file->state().chain)));
+  return success();
+}
+
+struct DiffOptions {
+  std::string left, right;
+};
+
+void declare_diff(CLI::App& command, DiffOptions& options) {
+  command.add_option("LEFT", options.left, "The first capsule")->required();
+  command.add_option("RIGHT", options.right, "The second capsule")->required();
+}
+
+Status diff(Session& session, const DiffOptions& options) {
+  ASSIGN_OR_RETURN(const capsule::Difference found, capsule::diff(options.left, options.right));
+  if (session.options.json) {
+    json::Writer out;
+    out.begin_object().member("only_left", found.only_left).member("only_right", found.only_right);
+    session.out().json_line(out.member("changed", found.changed).end_object().text());
+    return success();
+  }
+  const Output& out = session.out();
+  for (const std::string& uri : found.only_left) out.line("only left   " + out.one_line(uri));
+  for (const std::string& uri : found.only_right) out.line("only right  " + out.one_line(uri));
+  for (const std::string& uri : found.changed) out.line("changed     " + out.one_line(uri));
+  return success();
+}
+
+struct MergeOptions {
+  std::vector<std::string> files;
+  std::string output;
+  bool latest = false;
+};
+
+void declare_merge(CLI::App& command, MergeOptions& options) {
+  command.add_option("FILE", options.files, "Capsules to merge")->required();
+  command.add_option("-o,--output", options.output, "The new capsule")->required();
+  command.add_flag("--latest", options.latest, "Take only the newest revision of each document");
+}
+
+Status merge(Session& session, const MergeOptions& options) {
+  ASSIGN_OR_RETURN(const capsule::Merged merged, capsule::merge(options.files, options.output, options.latest));
+  const Output& out = session.out();
+  if (session.options.json) {
+    json::Writer json;
+    json.begin_object().member("frames", static_cast<std::int64_t>(merged.frames));
+    json.member("documents", static_cast<std::int64_t>(merged.documents));
+    json.member("duplicates", static_cast<std::int64_t>(merged.duplicates)).member("conflicts", merged.conflicts);
+    out.json_line(json.end_object().text());
+    return success();
+  }
+  out.line(fmt::format("merged {} frames ({} revisions), {} duplicates", grouped(merged.frames),
+                       grouped(merged.documents), grouped(merged.duplicates)));
+  for (const std::string& uri : merged.conflicts)
+    out.line("conflict    " + out.one_line(uri) + "  both changed it; the later revision is current");
+  return success();
+}
+
+Status compact(Session& session, const FileOptions& options) {
+  ASSIGN_OR_RETURN(const auto opened, capsule::Capsule::open(options.file));
+  const std::uint64_t before = opened->file().end();
+  RETURN_IF_ERROR(opened->compact(capsule::Anew::indexes));
+  session.out().line(fmt::format("{} → {}", human_size(before), human_size(opened->file().end())));
+  return success();
+}
+
+}  // namespace
+
+void add_capsule_commands(CLI::App& app, Session& session) {
+  CLI::App& group = add_group(app, "capsule", "Inspect, verify, compare and merge capsules");
+  add_command<FileOptions>(session, group, "info", "Show what a capsule holds", declare_file, show_info);
+  add_command<FileOptions>(session, group, "verify", "Check every frame, index and hash of a capsule", declare_file,
+                           verify);
+  add_command<DiffOptions>(session, group, "diff", "Compare the current documents of two capsules", declare_diff, diff);
+  add_command<MergeOptions>(session, group, "merge", "Merge capsules into a new one", declare_merge, merge);
+  add_command<FileOptions>(session, group, "compact", "Write a capsule anew, with new indexes", declare_file, compact);
+}
+
+}  // namespace muniment::cli

@@ -1,0 +1,187 @@
+"""Tests of capsules: the commands on one file without a daemon, the same cards as from a daemon, interruptions, a full
+disk, and the independent reader."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from typing import Any
+
+from support import BUILD, PATIENCE_S, ROOT, DaemonCase, main, wait_until
+
+import muniment_capsule
+
+QUESTIONS = ("how is a run recovered", "what does the append thread own", "asof seq of a document", "witness cosignature",
+             "\"static files\" of a checkpoint", "encoder model install", "misspelt anser confidense", "Grenzwert einer Anfrage",
+             "hash chain of a run", "retrieval lanes and fusion", "before:2020-01-01 anything", "feedback on a card")
+
+
+class CapsuleCase(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muniment-capsule-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.file = self.folder / "a.mv2"
+        self.notes = self.folder / "notes"
+        self.notes.mkdir()
+
+    def write(self, name: str, text: str) -> None:
+        path = self.notes / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def run_words(self, *words: Any, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
+        env.update(options.pop("env", {}), MUNIMENT_DATA=str(self.folder / "no-daemon"))
+        done = subprocess.run([str(word) for word in (BUILD / "muniment", *words)], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=PATIENCE_S, env=env, **options)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def capsule(self, *words: Any, code: int = 0, **options: Any) -> str:
+        return self.run_words("--capsule", self.file, *words, code=code, **options).stdout
+
+    def cards(self, question: str, *words: Any) -> list[dict[str, Any]]:
+        answer = json.loads(self.capsule("--json", "query", question, "-k", "10", *words))
+        return answer["results"][0]["cards"]
+
+
+class Alone(CapsuleCase):
+    def test_a_folder_becomes_a_file_that_answers(self) -> None:
+        self.write("plan.md", "# Plan\n\nThe harbour crane is repaired in March.\n")
+        self.write("deep/lamp.txt", "The lamp is brass.\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        self.assertFalse((self.folder / "no-daemon").exists(), "a daemon was started")
+        card = self.cards("harbour crane")[0]
+        self.assertEqual((card["document"], card["title"]), ("plan.md", "Plan"))
+        self.assertIn("repaired in March", self.capsule("context", "when is the crane repaired"))
+        self.assertIn("repaired in March", self.capsule("query", "crane", "--full"))
+        self.capsule("feedback", card["id"], "1")
+        self.capsule("log", "user", "Where is the plan?", "--session", "s1")
+        info = json.loads(self.run_words("--json", "capsule", "info", self.file).stdout)
+        self.assertEqual((info["types"]["document"], info["types"]["feedback"], info["types"]["log"]), (2, 1, 1))
+        self.run_words("capsule", "verify", self.file)
+
+    def test_an_update_appends_and_the_past_is_found(self) -> None:
+        self.write("plan.md", "The crane is repaired in March.\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        self.write("plan.md", "The lighthouse is painted in April.\n")
+        self.assertIn("1 changed", self.capsule("ingest", self.notes, "--corpus", "notes"))
+        self.assertIn("April", self.cards("crane lighthouse")[0]["summary"])
+        self.assertIn("March", self.cards("crane lighthouse", "--asof", "0")[0]["summary"])
+        self.assertEqual(len(self.capsule("document", "history", "notes", "plan.md").splitlines()), 2)
+
+    def test_diff_and_merge(self) -> None:
+        other = self.folder / "b.mv2"
+        self.write("a.md", "first\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        shutil.copy(self.file, other)
+        self.write("b.md", "second\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        self.assertEqual(self.run_words("capsule", "diff", self.file, other).stdout, "only left   aether://notes/b.md\n")
+        merged = self.folder / "c.mv2"
+        self.run_words("capsule", "merge", self.file, other, "-o", merged)
+        self.run_words("capsule", "verify", merged)
+        self.assertEqual(self.run_words("capsule", "diff", self.file, merged).stdout, "")
+
+    def test_what_is_no_capsule_is_refused(self) -> None:
+        self.capsule("query", "x", code=1)
+        self.file.write_text("no capsule")
+        self.capsule("query", "x", code=1)
+        self.capsule("run", "list", code=1)
+
+
+class Interrupted(CapsuleCase):
+    def test_a_killed_writer_leaves_the_last_complete_state(self) -> None:
+        self.write("a.md", "the first text\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        self.write("b.md", "the second text\n")
+        for point in ("capsule.frames_written", "capsule.commit_written"):
+            self.run_words("--capsule", self.file, "ingest", self.notes, "--corpus", "notes", code=4,
+                           env={"MUNIMENT_FAILPOINT": f"{point}=kill"})
+            self.assertEqual(self.cards("first text")[0]["document"], "a.md")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        self.run_words("capsule", "verify", self.file)
+        self.assertEqual({card["document"] for card in self.cards("text")}, {"a.md", "b.md"})
+
+    def test_a_full_disk_changes_nothing(self) -> None:
+        self.write("a.md", "the first text\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        before = muniment_capsule.Capsule(str(self.file)).commit.frames
+        self.write("b.md", "word " * 100_000)
+        limit = self.file.stat().st_size + 4096
+
+        def bounded() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
+        done = subprocess.run([BUILD / "muniment", "--capsule", self.file, "ingest", self.notes, "--corpus", "notes"], env=env,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, preexec_fn=bounded)
+        self.assertNotEqual(done.returncode, 0)
+        reader = muniment_capsule.Capsule(str(self.file))
+        self.assertEqual((reader.commit.frames, reader.verify()), (before, before))
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        self.run_words("capsule", "verify", self.file)
+
+
+class Reader(CapsuleCase):
+    def test_the_independent_reader_agrees(self) -> None:
+        self.write("plan.md", "# Plan\n\nThe harbour crane is repaired in March.\n")
+        self.write("page.html", "<html><title>Page</title><body><p>The lamp is brass.</p></body></html>")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        self.write("plan.md", "# Plan\n\nNothing is repaired.\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        reader = muniment_capsule.Capsule(str(self.file))
+        info = json.loads(self.run_words("--json", "capsule", "info", self.file).stdout)
+        self.assertEqual((reader.verify(), reader.commit.chain.hex()), (info["frames"], info["chain"]))
+        listed = json.loads(self.run_words("--json", "--capsule", self.file, "document", "get", "notes", "plan.md").stdout)["document"]
+        documents = reader.documents()
+        self.assertEqual(set(documents), {"aether://notes/plan.md", "aether://notes/page.html"})
+        plan = documents["aether://notes/plan.md"]
+        self.assertEqual((plan.about["revision"], plan.frame, plan.about["title"]), (listed["revision"], listed["seq"], listed["title"]))
+        self.assertEqual(plan.content, (self.notes / "plan.md").read_bytes())
+        self.assertIn(b"repaired in March", reader.documents(asof=1)["aether://notes/plan.md"].content)
+        self.assertIn(b"The lamp is brass.", b"".join(documents["aether://notes/page.html"].passages()))
+
+    def test_the_golden_file(self) -> None:
+        reader = muniment_capsule.Capsule(str(ROOT / "tests" / "golden" / "capsule" / "frames.mv2"))
+        self.assertEqual(reader.verify(), 3)
+        self.assertEqual([frame.type for frame in reader.frames()], ["log", "document", "retraction"])
+        self.assertEqual(list(reader.documents()["aether://notes/plan.md"].passages()), [b"The plan is in the drawer."])
+
+
+class BesideADaemon(CapsuleCase, DaemonCase):
+    def setUp(self) -> None:
+        DaemonCase.setUp(self)
+        CapsuleCase.setUp(self)
+
+    def test_the_same_documents_and_question_give_the_same_cards(self) -> None:
+        docs = ROOT / "docs"
+        self.capsule("ingest", docs, "--corpus", "docs", "--include", "*.md")
+        ask = [str(BUILD / "muniment"), "--data", str(self.daemon.data), "--json"]
+        subprocess.run([*ask, "ingest", docs, "--corpus", "docs", "--include", "*.md"], check=True, capture_output=True, timeout=PATIENCE_S)
+
+        def answer(question: str) -> dict[str, Any]:
+            done = subprocess.run([*ask, "query", question, "-k", "10"], check=True, capture_output=True, timeout=PATIENCE_S)
+            return json.loads(done.stdout)["results"][0]
+
+        wait_until(lambda: any(lane.startswith("lsa/") for lane in answer("run")["lanes"]), "the model of the corpus")
+        found = 0
+        for question in QUESTIONS:
+            theirs = answer(question)
+            ours = json.loads(self.capsule("--json", "query", question, "-k", "10"))["results"][0]
+            self.assertEqual(ours["cards"], theirs["cards"], question)
+            self.assertEqual((ours["lanes"], ours.get("reason")), (theirs["lanes"], theirs.get("reason")), question)
+            found += len(ours["cards"])
+        self.assertGreater(found, 50)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
