@@ -11,10 +11,11 @@
 #include <random>
 
 #include "base/crypto/crc32c.hpp"
+#include "base/process/spawn.hpp"
 #include "capsule/capsule.hpp"
 #include "capsule/merge.hpp"
 #include "capsule/rpc.hpp"
-#include "retrieval/child/child_main.hpp"
+#include "retrieval/child/tool_child.hpp"
 #include "retrieval/query/card.hpp"
 #include "retrieval/text/document_text.hpp"
 #include "support/temporary_folder.hpp"
@@ -428,7 +429,8 @@ TEST_F(CapsuleTest, AnswersTheMethodsOfTheCommands) {
 }  // namespace muniment::capsule
 
 int main(int argc, char** argv) {
-  if (const auto served = muniment::retrieval::serve_as_child(argc, argv)) return *served;
+  if (argc == 2 && std::string_view(argv[1]) == "--text-child")
+    return muniment::retrieval::serve_tool(muniment::first_handed_over);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

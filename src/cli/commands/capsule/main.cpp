@@ -4,10 +4,11 @@
 
 #include <cstring>
 
+#include "base/process/spawn.hpp"
 #include "capsule/rpc.hpp"
 #include "cli/commands.hpp"
 #include "client/program.hpp"
-#include "retrieval/child/child_main.hpp"
+#include "retrieval/child/tool_child.hpp"
 
 namespace {
 
@@ -20,7 +21,9 @@ int serve_capsule(const char* path) {
 
 int main(int argc, char** argv) {
   namespace cli = muniment::cli;
-  if (const auto served = muniment::retrieval::serve_as_child(argc, argv)) return *served;
+  // The child that reads documents and trains models.
+  if (argc == 2 && std::strcmp(argv[1], "--text-child") == 0)
+    return muniment::retrieval::serve_tool(muniment::first_handed_over);
   cli::open_standard_streams();
   if (argc == 3 && std::strcmp(argv[1], "--serve") == 0) return serve_capsule(argv[2]);
   constexpr cli::Family families[] = {{"capsule", cli::add_capsule_commands}};
