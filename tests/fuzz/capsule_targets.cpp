@@ -11,7 +11,7 @@ namespace muniment::fuzz {
 namespace {
 
 // Whatever is opened has frames that can be read or are refused as damaged.
-void try_file(const std::string& bytes) {
+void try_capsule_file(const std::string& bytes) {
   with_file(bytes, [&](const std::string& path) {
     const auto file = capsule::CapsuleFile::open(path, capsule::Access::read);
     if (!file) {
@@ -30,7 +30,7 @@ void try_file(const std::string& bytes) {
 
 // With correct checksums, since every mutation would fail at them.
 void try_capsule(const std::string& bytes) {
-  try_file(bytes);
+  try_capsule_file(bytes);
   std::string mended = bytes;
   const auto mend = [&](std::size_t at, std::size_t size) {
     if (at + size + 4 > mended.size()) return;
@@ -51,10 +51,10 @@ void try_capsule(const std::string& bytes) {
     }
     mend(at, 104);
   }
-  try_file(mended);
+  try_capsule_file(mended);
 }
 
-void try_parts(const std::string& bytes) {
+void try_capsule_parts(const std::string& bytes) {
   if (const auto commit = capsule::decode_commit(bytes))
     require(capsule::encode(*commit, 0).size() == bytes.size(), "a commit has two sizes");
   (void)capsule::catalogue_of(bytes);
@@ -66,7 +66,7 @@ void try_parts(const std::string& bytes) {
   }
 }
 
-void try_vectors(const std::string& bytes) {
+void try_packed_vectors(const std::string& bytes) {
   const auto shard = retrieval::PackedShard::open(bytes);
   if (!shard) return require(shard.error().code == Errc::corrupt, "packed vectors are refused as something else");
   for (const retrieval::SpaceStatus& space : (*shard)->spaces()) {
@@ -98,10 +98,10 @@ std::vector<Target> capsule_targets() {
   return {
       {"capsule", try_capsule, {golden("capsule/frames.mv2")}},
       {"capsule_parts",
-       try_parts,
+       try_capsule_parts,
        {capsule::encode(commit, 128), R"({"notes":{"documents":1,"chunks":1,"tags":["a"]}})",
         R"({"uri":"aether://n/a","corpus":"n","document":"a","size_bytes":4,"chunks":[[0,4,"00"]]})"}},
-      {"packed_vectors", try_vectors, {packed_vectors()}},
+      {"packed_vectors", try_packed_vectors, {packed_vectors()}},
   };
 }
 

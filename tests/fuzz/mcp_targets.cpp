@@ -105,7 +105,7 @@ class Owed {
 void try_mcp(const std::string& input) {
   std::mt19937 random(static_cast<std::uint32_t>(std::hash<std::string>{}(input)));
   static StillClock clock;
-  static mcp::Server server(clock, {"1.2.3", {"runs", "ledger", "documents"}, false});
+  static mcp::Server server(clock, {"1.2.3", {"runs", "ledger", "documents"}});
   clock.passed += std::chrono::hours(2);  // handles of earlier inputs have expired
   RandomNative native(random);
   Owed owed;
