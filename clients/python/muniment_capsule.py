@@ -16,8 +16,8 @@ import struct
 import sys
 from typing import Any, Iterator, NamedTuple, Optional
 
-FILE_MAGIC, FRAME_MAGIC, COMMIT_MAGIC = b"\x89MUNCAP\n", b"MUFR", b"MUCOMMIT"
-FILE_HEADER, FRAME_HEADER, COMMIT_FIXED, SEGMENT, TRAILER = 128, 112, 104, 72, 16
+FILE_MAGIC, FRAME_MAGIC = b"\x89MUNCAP\n", b"MUFR"
+FILE_HEADER, FRAME_HEADER, COMMIT_FIXED, SEGMENT = 128, 112, 104, 72
 TYPES = {1: "document", 2: "retraction", 3: "query", 4: "feedback", 5: "log", 6: "config", 16: "segment", 17: "commit"}
 SEGMENT_TYPE, COMMIT_TYPE = 16, 17
 KINDS = {1: "frames", 2: "documents", 3: "catalogue", 4: "words", 5: "closed_words", 6: "vectors", 7: "model"}
@@ -118,7 +118,7 @@ class Capsule:
             raise Damaged("the header is damaged")
         self.id, self.created_us = header[16:32].hex(), struct.unpack_from("<q", header, 32)[0]
 
-    def frame_at(self, offset: int, end: Optional[int] = None) -> Frame:
+    def frame_at(self, offset: int, end: Optional[int] = None, whole: bool = True) -> Frame:
         end = len(self.data) if end is None else end
         header = self.data[offset:offset + FRAME_HEADER]
         if offset % 8 or len(header) < FRAME_HEADER or not header.startswith(FRAME_MAGIC):
@@ -133,7 +133,7 @@ class Capsule:
             raise Damaged(f"the frame at byte {offset} exceeds the file")
         about = self.data[offset + FRAME_HEADER:offset + FRAME_HEADER + about_size]
         body = self.data[body_at:body_at + body_size]
-        if hashlib.sha256(about + body).digest() != header[40:72]:
+        if whole and hashlib.sha256(about + body).digest() != header[40:72]:
             raise Damaged(f"the frame at byte {offset} is damaged")
         return Frame(offset, TYPES[kind], number, time_us, about, body, header[:72], header[72:104], after)
 
@@ -180,12 +180,20 @@ class Capsule:
         return commit, len(self.data) - commit.end
 
     def last_commit(self) -> Commit:
-        for end in range(len(self.data) // 8 * 8, FILE_HEADER, -8):
-            if self.data[end - 8:end] == COMMIT_MAGIC:
-                try:
-                    return self.commit_at(struct.unpack_from("<Q", self.data, end - TRAILER)[0], end)
-                except Damaged:
-                    continue
+        commits, at = [], FILE_HEADER   # a document may hold the bytes of a commit: the frames must lead to it
+        while at < len(self.data):
+            try:
+                frame = self.frame_at(at, whole=False)
+            except Damaged:
+                break
+            if frame.type == "commit":
+                commits.append(frame)
+            at = frame.end
+        for frame in reversed(commits):
+            try:
+                return self.commit_at(frame.offset, frame.end)
+            except Damaged:
+                continue
         raise Damaged("no complete commit is left")
 
     def all_frames(self) -> Iterator[Frame]:
@@ -270,7 +278,7 @@ def main(arguments: Optional[list[str]] = None) -> int:
                                   "bytes": len(document.content), "passages": len(document.about["chunks"])}, ensure_ascii=False))
         if capsule.torn_bytes:
             print(f"{capsule.torn_bytes} bytes after the newest complete commit are ignored", file=sys.stderr)
-    except (Damaged, OSError) as error:
+    except (Damaged, OSError, ValueError, KeyError, TypeError) as error:   # also a description that is no such object
         print(f"muniment_capsule: {error}", file=sys.stderr)
         return 1
     return 0

@@ -140,12 +140,19 @@ Result<std::optional<store::DocumentRow>> Capsule::current(const std::string& co
 }
 
 Result<Frame> Capsule::append(FrameType type, std::string_view about, std::string_view body) {
-  ASSIGN_OR_RETURN(Frame frame, file_->append(type, Clock().now().micros, about, body));
+  ASSIGN_OR_RETURN(Frame frame, file_->append_now(type, about, body));
   index_->note_appended(frame);
   frame.about = about;
   frame.body = body;
   if (type == FrameType::document || type == FrameType::retraction) RETURN_IF_ERROR(note_change(frame));
   return frame;
+}
+
+// After a failure, the frames of this request are forgotten.
+Status Capsule::commit() {
+  Status done = file_->commit();
+  if (!done) RETURN_IF_ERROR(reopen(Access::write));
+  return done;
 }
 
 Status Capsule::each_current(const std::function<Result<bool>(const Revision&)>& visit) {
@@ -207,7 +214,7 @@ Result<std::vector<Ingested>> Capsule::ingest(std::vector<retrieval::DocumentToI
     }
   }
   const bool changed = std::ranges::any_of(out, [](const Ingested& one) { return one.seq >= 0; });
-  if (changed) RETURN_IF_ERROR(file_->commit());
+  if (changed) RETURN_IF_ERROR(commit());
   return out;
 }
 
@@ -224,7 +231,7 @@ Result<store::DocumentRow> Capsule::retract(const std::string& corpus, const std
   about.begin_object().member("uri", uri_of(corpus, document)).member("corpus", corpus).member("document", document);
   about.member("revision", found->revision).member("reason", reason).end_object();
   ASSIGN_OR_RETURN(const Frame frame, append(FrameType::retraction, about.text(), {}));
-  RETURN_IF_ERROR(file_->commit());
+  RETURN_IF_ERROR(commit());
   found->valid_to = static_cast<std::int64_t>(frame.header.number);
   return *std::move(found);
 }
@@ -245,7 +252,7 @@ Status Capsule::compact(Anew anew) {
 Result<std::int64_t> Capsule::add_frame(FrameType type, std::string_view about, std::string_view body) {
   RETURN_IF_ERROR(want_writer());
   ASSIGN_OR_RETURN(const Frame frame, append(type, about, body));
-  RETURN_IF_ERROR(file_->commit());
+  RETURN_IF_ERROR(commit());
   return static_cast<std::int64_t>(frame.header.number);
 }
 
@@ -269,11 +276,13 @@ void Capsule::record_query(const retrieval::Question& question, const retrieval:
   about.member("watermark", answer.watermark).key("cards").begin_array();
   for (const retrieval::Card& card : answer.cards) about.string(card.id);
   about.end_array().end_object();
+  // A question repairs nothing: what an interrupted writer left is cut off by one that is asked to write.
+  if (!writes_ && (file_->torn_bytes() > 0 || file_->lost_bytes() > 0)) return;
   // Only the file is opened again, since no index changes.
-  const auto opened = writes_ ? nullptr : CapsuleFile::open(path_, Access::write);
+  const auto opened = writes_ ? nullptr : CapsuleFile::open(path_, Access::write_at_once);
   if (!writes_ && !opened) return;
   CapsuleFile& file = writes_ ? *file_ : **opened;
-  const auto frame = file.append(FrameType::query, Clock().now().micros, about.text(), {});
+  const auto frame = file.append_now(FrameType::query, about.text(), {});
   if (frame && file.commit(false) && writes_) index_->note_appended(*frame);
 }
 

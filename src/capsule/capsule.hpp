@@ -81,6 +81,7 @@ class Capsule {
   Status want_writer();
   Result<Ingested> ingest_one(retrieval::DocumentToIngest about, std::string_view bytes);
   Result<Frame> append(FrameType type, std::string_view about, std::string_view body);
+  Status commit();
   Status read_pending();
   Status note_change(const Frame& frame);
   Result<std::optional<store::DocumentRow>> current(const std::string& corpus, const std::string& document);

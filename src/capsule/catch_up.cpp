@@ -1,6 +1,7 @@
 // Indexes the frames of a capsule: unpacks its indexes into a folder of its own, adds the new frames, and appends the
 // packed indexes.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -356,16 +357,31 @@ Result<std::uint64_t> data_bytes(CapsuleFile& file, const std::vector<FrameRow>&
   return bytes;
 }
 
+// Gives the new file the permissions of the file that it replaces, and its owner, if this user may.
+Status keep_access(const CapsuleFile& file, const CapsuleFile& made) {
+  struct stat about {};
+  if (::fstat(file.descriptor(), &about) != 0) return file_error("reading", file.path(), errno);
+  if (::fchown(made.descriptor(), about.st_uid, about.st_gid) != 0 &&
+      ::fchown(made.descriptor(), static_cast<uid_t>(-1), about.st_gid) != 0)
+    about.st_mode &= ~static_cast<mode_t>(S_IRWXG);  // another group must not get its rights
+  if (::fchmod(made.descriptor(), about.st_mode & 0777) != 0) return file_error("changing", made.path(), errno);
+  return success();
+}
+
 Status pack_anew(Indexing& indexing, CapsuleFile& file, const std::string& target) {
   RETURN_IF_ERROR(CapsuleFile::create(target, file.header()));
   ASSIGN_OR_RETURN(const auto made, CapsuleFile::open(target, Access::write));
+  RETURN_IF_ERROR(keep_access(file, *made));
   RETURN_IF_ERROR(copy_frames(file, *made, indexing.rows()));
-  return indexing.pack(*made);
+  RETURN_IF_ERROR(indexing.pack(*made));
+  if (made->state().chain == file.state().chain) return success();
+  return Error(Errc::corrupt, file.path() + ": the index of the frames differs from the frames");
 }
 
 }  // namespace
 
 Result<bool> catch_up(CapsuleFile& file, Anew anew) {
+  if (anew == Anew::indexes) file.forget_segments();
   ASSIGN_OR_RETURN(const auto index, Index::open(file));
   Indexing indexing(file, *index);
   RETURN_IF_ERROR(indexing.run(anew == Anew::indexes));
@@ -377,12 +393,15 @@ Result<bool> catch_up(CapsuleFile& file, Anew anew) {
     RETURN_IF_ERROR(indexing.pack(file));
     return false;
   }
-  const std::string target = file.path() + ".anew";
+  std::error_code failed;
+  const std::string path = std::filesystem::canonical(file.path(), failed).string();  // a link to it stays one
+  if (failed) return file_error("finding", file.path(), failed.value());
+  const std::string target = path + ".anew";
   ::unlink(target.c_str());  // of an interrupted attempt; this process has the lock
   Status packed = pack_anew(indexing, file, target);
-  if (packed && ::rename(target.c_str(), file.path().c_str()) != 0)
-    packed = file_error("replacing", file.path(), errno);
+  if (packed && ::rename(target.c_str(), path.c_str()) != 0) packed = file_error("replacing", path, errno);
   if (!packed) ::unlink(target.c_str());
+  if (packed) packed = sync_folder_of(path);
   if (!packed) return std::move(packed).error();
   return true;
 }

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +23,8 @@ namespace muniment::capsule {
 
 namespace {
 
+constexpr int lock_tries = 200;
+constexpr std::chrono::milliseconds lock_pause{10};
 constexpr int unmarked_max = 64;  // commits in a row that are not made durable
 
 }  // namespace
@@ -33,6 +37,12 @@ FileHeader CapsuleFile::new_header() {
   return header;
 }
 
+Status sync_folder_of(const std::string& path) {
+  const std::string parent = path.substr(0, path.rfind('/') + 1);  // npos + 1 is 0
+  ASSIGN_OR_RETURN(const Fd folder, open_folder(parent.empty() ? "." : parent));
+  return ::fsync(folder.get()) == 0 ? success() : Status(file_error("syncing the folder of", path, errno));
+}
+
 Status CapsuleFile::create(const std::string& path, const FileHeader& header) {
   std::unique_ptr<CapsuleFile> made(new CapsuleFile(path));
   made->file_ = Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -42,20 +52,21 @@ Status CapsuleFile::create(const std::string& path, const FileHeader& header) {
   made->end_ = made->state_end_ = file_header_bytes;
   Status written = made->write_bytes(0, encode(header));
   if (written) written = made->commit(0, file_header_bytes, {});
+  if (written) written = sync_folder_of(path);
   if (!written) ::unlink(path.c_str());
   return written;
 }
 
 Result<std::unique_ptr<CapsuleFile>> CapsuleFile::open(const std::string& path, Access access) {
   std::unique_ptr<CapsuleFile> capsule(new CapsuleFile(path));
-  if (access == Access::write) {
-    RETURN_IF_ERROR(capsule->take_lock());
+  if (access != Access::read) {
+    RETURN_IF_ERROR(capsule->take_lock(access == Access::write));
   } else {
     ASSIGN_OR_RETURN(RegularFile opened, open_named(path));
     capsule->file_ = std::move(opened.fd);
   }
   RETURN_IF_ERROR(capsule->find_state());
-  if (access == Access::write) RETURN_IF_ERROR(capsule->cut());
+  if (access != Access::read) RETURN_IF_ERROR(capsule->cut());
   return capsule;
 }
 
@@ -65,8 +76,8 @@ CapsuleFile::~CapsuleFile() {
 }
 
 // The file may have been replaced by a compacted one while this process opened it.
-Status CapsuleFile::take_lock() {
-  for (;;) {
+Status CapsuleFile::take_lock(bool may_wait) {
+  for (int tries = may_wait ? lock_tries : 1;;) {
     file_ = Fd(::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     if (!file_.open()) return file_error("opening", path_, errno);
     struct stat opened {
@@ -74,6 +85,10 @@ Status CapsuleFile::take_lock() {
     if (::fstat(file_.get(), &opened) != 0 || !S_ISREG(opened.st_mode))
       return Error(Errc::invalid_argument, path_ + " is no regular file");
     if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (--tries > 0) {
+        std::this_thread::sleep_for(lock_pause);
+        continue;
+      }
       return Error(Errc::conflict, path_ + " is being written by another process. Retry when it has finished");
     }
     if (::stat(path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev)
@@ -131,7 +146,7 @@ Status CapsuleFile::find_state() {
     state_end_ = mark->end;
   } else {
     if (mark) lost_ = mark->end - size;
-    RETURN_IF_ERROR(search_backwards(size));
+    RETURN_IF_ERROR(search_from_start(size));
   }
   take_later(size);
   torn_ = size - state_end_;
@@ -141,18 +156,24 @@ Status CapsuleFile::find_state() {
   return success();
 }
 
-Status CapsuleFile::search_backwards(std::uint64_t size) {
-  for (std::uint64_t end = size; end > file_header_bytes;) {
-    ASSIGN_OR_RETURN(const std::string_view rest, bytes_at(file_header_bytes, end - file_header_bytes));
-    const auto found = last_trailer(rest, file_header_bytes);
-    if (!found) break;
-    if (const auto commit = commit_at(found->frame, found->end)) {
+// A commit counts only if the frames lead to it: a document may hold the bytes of one.
+Status CapsuleFile::search_from_start(std::uint64_t size) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> commits;
+  for (std::uint64_t at = file_header_bytes; at < size;) {
+    const auto frame = frame_at(at, Part::header);
+    if (!frame) break;
+    const std::uint64_t end = at + frame->header.bytes();
+    if (frame->header.type == FrameType::commit) commits.emplace_back(at, end);
+    at = end;
+  }
+  for (; !commits.empty(); commits.pop_back()) {
+    const auto [at, end] = commits.back();
+    if (const auto commit = commit_at(at, end)) {
       state_ = *commit;
-      state_frame_ = found->frame;
-      state_end_ = found->end;
+      state_frame_ = at;
+      state_end_ = end;
       return success();
     }
-    end = found->end - frame_unit;
   }
   return Error(Errc::corrupt, path_ + ": no complete commit is left");
 }
@@ -213,6 +234,12 @@ Result<std::string_view> CapsuleFile::segment(SegmentKind kind) {
   return found == state_.segments.end() ? std::string_view() : segment(*found);
 }
 
+void CapsuleFile::forget_segments() {
+  state_.segments.clear();
+  state_.indexed = 0;
+  state_.next = file_header_bytes;
+}
+
 Status CapsuleFile::write_bytes(std::uint64_t offset, std::string_view bytes) {
   if (failed_) return *failed_;
   while (!bytes.empty()) {
@@ -258,6 +285,10 @@ Result<Frame> CapsuleFile::append(FrameType type, std::int64_t time_us, std::str
   ASSIGN_OR_RETURN(const Frame frame, append_frame(header, about, body));
   ++frames_;
   return frame;
+}
+
+Result<Frame> CapsuleFile::append_now(FrameType type, std::string_view about, std::string_view body) {
+  return append(type, std::max(Clock().now().micros, last_time_us_ + 1), about, body);
 }
 
 Result<Segment> CapsuleFile::append_segment(SegmentKind kind, std::string_view name, std::string_view bytes) {

@@ -24,7 +24,10 @@ struct Frame {
   std::string_view body;
 };
 
-enum class Access : std::uint8_t { read, write };
+enum class Access : std::uint8_t { read, write, write_at_once };
+
+// Makes the name of a new or renamed file durable.
+Status sync_folder_of(const std::string& path);
 
 class CapsuleFile {
  public:
@@ -32,8 +35,9 @@ class CapsuleFile {
   static Status create(const std::string& path, const FileHeader& header);
   static FileHeader new_header();
 
-  // Opens the newest complete state. A writer waits for no other: its lock fails at once, and it cuts a torn end off.
-  // Errors: not_found; invalid_argument if it is no capsule; corrupt; conflict if another process writes it.
+  // Opens the newest complete state. A writer cuts a torn end off. `write` waits two seconds for another writer, such
+  // as a query that is being recorded; `write_at_once` waits for none. Errors: not_found; invalid_argument if it is no
+  // capsule; corrupt; conflict if another process writes it.
   static Result<std::unique_ptr<CapsuleFile>> open(const std::string& path, Access access);
   ~CapsuleFile();
   CapsuleFile(const CapsuleFile&) = delete;
@@ -58,10 +62,14 @@ class CapsuleFile {
   // Returns the only segment of a kind; empty if there is none.
   Result<std::string_view> segment(SegmentKind kind);
   std::string_view name_of(const Segment& segment);
+  // Makes the state one without indexes, which are then read from the frames.
+  void forget_segments();
 
   // Appends a data frame, which takes effect with the next commit. Returns its header. Errors: over_budget for a full
   // disk; after an error nothing more is written, and the file is as after the last commit.
   Result<Frame> append(FrameType type, std::int64_t time_us, std::string_view about, std::string_view body);
+  // The same, now. No two of these frames have the same time, even if the clock is set back: a merge orders by time.
+  Result<Frame> append_now(FrameType type, std::string_view about, std::string_view body);
   // Appends a segment for the next commit.
   Result<Segment> append_segment(SegmentKind kind, std::string_view name, std::string_view bytes);
   // Commits the frames, with the segments over the first `indexed` data frames; `next`: offset of the first frame after
@@ -78,9 +86,9 @@ class CapsuleFile {
   explicit CapsuleFile(std::string path) : path_(std::move(path)) {}
   Status find_state();
   std::optional<Commit> commit_at(std::uint64_t offset, std::uint64_t end);
-  Status search_backwards(std::uint64_t size);
+  Status search_from_start(std::uint64_t size);
   void take_later(std::uint64_t size);
-  Status take_lock();
+  Status take_lock(bool may_wait);
   Status cut();
   Result<std::string_view> bytes_at(std::uint64_t offset, std::uint64_t size);
   Status write_bytes(std::uint64_t offset, std::string_view bytes);

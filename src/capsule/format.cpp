@@ -182,22 +182,10 @@ std::optional<Commit> decode_commit(std::string_view body) {
     segment.name_bytes = get<std::uint64_t>(row, 24);
     segment.hash = hash_at(row, 40);
     if (segment.kind < SegmentKind::frames || segment.kind > SegmentKind::model || segment.name_bytes > segment.bytes ||
-        segment.offset % frame_unit != 0)
+        padded(segment.name_bytes) > segment.bytes || segment.offset % frame_unit != 0)
       return std::nullopt;
   }
   return commit;
-}
-
-std::optional<Trailer> last_trailer(std::string_view bytes, std::uint64_t from) {
-  // Frames end at multiples of the unit; a torn end need not.
-  for (std::uint64_t end = (from + bytes.size()) / frame_unit * frame_unit; end >= from + trailer_bytes;
-       end -= frame_unit) {
-    const std::size_t at = static_cast<std::size_t>(end - from) - trailer_bytes;
-    if (bytes.substr(at + 8, commit_magic.size()) != commit_magic) continue;
-    const auto frame = get<std::uint64_t>(bytes, at);
-    if (frame >= file_header_bytes && frame < end && frame % frame_unit == 0) return Trailer{frame, end};
-  }
-  return std::nullopt;
 }
 
 }  // namespace muniment::capsule

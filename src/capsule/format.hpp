@@ -18,7 +18,7 @@ inline constexpr std::size_t file_header_bytes = 128;  // with the two marks
 inline constexpr std::size_t mark_bytes = 32, marks_at = 64;
 inline constexpr std::size_t frame_header_bytes = 112;
 inline constexpr std::size_t frame_unit = 8;  // a frame and its body begin at multiples of it
-inline constexpr std::size_t commit_bytes_min = 104, segment_bytes = 72, trailer_bytes = 16;
+inline constexpr std::size_t commit_bytes_min = 104, segment_bytes = 72;
 inline constexpr std::uint32_t format_version = 1;
 
 enum class FrameType : std::uint8_t {
@@ -71,7 +71,7 @@ struct Segment {
   Hash hash{};
 };
 
-// The state of a capsule after some frames. Its frame ends with the trailer, which is found from the end of the file.
+// The state of a capsule after some frames. Its frame ends with the trailer.
 struct Commit {
   std::uint64_t number = 0;
   std::uint64_t frames = 0;    // data frames
@@ -98,13 +98,5 @@ Hash next_chain(const Hash& chain, const FrameHeader& header);
 // Returns the body of a commit whose frame begins at `offset`.
 std::string encode(const Commit& commit, std::uint64_t offset);
 std::optional<Commit> decode_commit(std::string_view body);
-
-// Returns the offset of the commit frame that ends at the end of `bytes`, or at an earlier place; nullopt if there is
-// none. `bytes` is the end of a file, from `from` on. A candidate is only a trailer that names its frame.
-struct Trailer {
-  std::uint64_t frame = 0;  // offset of the commit's frame in the file
-  std::uint64_t end = 0;    // offset after it
-};
-std::optional<Trailer> last_trailer(std::string_view bytes, std::uint64_t from);
 
 }  // namespace muniment::capsule

@@ -7,6 +7,7 @@
 
 #include "base/json/json.hpp"
 #include "base/json/json_lists.hpp"
+#include "base/limits.hpp"
 #include "evidence/pointer.hpp"
 #include "retrieval/corpus/ingest.hpp"
 #include "retrieval/engine/vector_lanes.hpp"
@@ -54,7 +55,9 @@ Result<Revision> revision_of(const Frame& frame) {
   store::Revised revised = store::revised_by(event, about->root(), {});
   Revision out{std::move(revised.row), std::move(revised.chunks), {}, {}};
   const auto size = static_cast<std::uint64_t>(out.row.size_bytes);
-  if (out.row.size_bytes < 0 || size > frame.body.size() || out.row.corpus.empty() || out.row.document.empty())
+  if (out.row.size_bytes < 0 || size > frame.body.size() || out.chunks.size() > limits::chunks_per_document_max ||
+      out.row.corpus.empty() || out.row.document.empty() ||
+      about->root()["uri"].string_or("") != uri_of(out.row.corpus, out.row.document))
     return bad;
   out.bytes = frame.body.substr(0, size);
   out.text = size < frame.body.size() ? frame.body.substr(size) : out.bytes;

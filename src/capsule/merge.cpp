@@ -1,8 +1,12 @@
 #include "capsule/merge.hpp"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <memory>
 #include <set>
@@ -20,6 +24,7 @@ struct Taken {
   std::string uri;       // of a document or retraction
   std::string checksum;  // of a document's bytes
   std::int64_t timestamp_us = 0;
+  std::size_t earlier = 0;       // equal revisions before it in the input
   std::string_view about, body;  // in the input's file
   Hash payload{};
 
@@ -46,7 +51,9 @@ Result<Taken> taken(const Frame& frame) {
   out.uri = about ? about->root()["uri"].string_or("") : std::string();
   if (out.uri.empty())
     return Error(Errc::corrupt, "frame " + std::to_string(frame.header.number) + " names no document");
-  out.checksum = about->root()["bytes_hash"].string_or("");
+  if (out.type == FrameType::retraction) return out;
+  ASSIGN_OR_RETURN(const Revision revision, revision_of(frame));
+  out.checksum = to_hex(sha256(revision.bytes));
   const auto time = parse_time(about->root()["timestamp"].string_or(""));
   out.timestamp_us = time ? time->micros : out.time_us;
   return out;
@@ -54,7 +61,12 @@ Result<Taken> taken(const Frame& frame) {
 
 Result<Input> read_input(const std::string& path) {
   Input input;
+  std::map<std::tuple<std::string, std::string, std::int64_t>, std::size_t> seen;
   ASSIGN_OR_RETURN(input.file, CapsuleFile::open(path, Access::read));
+  if (const std::uint64_t lost = input.file->lost_bytes(); lost > 0)
+    return Error(Errc::corrupt, path + " ends " + std::to_string(lost) +
+                                    " bytes before its newest commit. Copy it again, or cut it back: "
+                                    "muniment capsule compact FILE");
   for (std::uint64_t at = file_header_bytes; at < input.file->end();) {
     ASSIGN_OR_RETURN(Frame frame, input.file->frame_at(at, CapsuleFile::Part::header));
     if (is_data(frame.header.type)) {
@@ -64,6 +76,7 @@ Result<Input> read_input(const std::string& path) {
       if (read->type == FrameType::document) {
         input.current[read->uri] = input.frames.size();
         input.checksums[read->uri].insert(read->checksum);
+        read->earlier = seen[{read->uri, read->checksum, read->timestamp_us}]++;
       } else if (read->type == FrameType::retraction) {
         input.current.erase(read->uri);
       }
@@ -92,18 +105,19 @@ std::vector<std::string> conflicts_of(const std::vector<Input>& inputs) {
   return {out.begin(), out.end()};
 }
 
-// Keeps the first of equal frames in the order, whatever input it is from.
+// Keeps the first of equal frames in the order, whatever input it is from. A revision that was current again later,
+// such as after a retraction, is equal to that of the other inputs that was current again as often.
 std::vector<const Taken*> union_of(const std::vector<Input>& inputs) {
   std::vector<const Taken*> all;
   for (const Input& input : inputs) {
     for (const Taken& frame : input.frames) all.push_back(&frame);
   }
   std::ranges::sort(all, [](const Taken* a, const Taken* b) { return a->order() < b->order(); });
-  std::set<std::tuple<std::string, std::string, std::int64_t>> revisions;
+  std::set<std::tuple<std::string, std::string, std::int64_t, std::size_t>> revisions;
   std::set<std::tuple<FrameType, std::int64_t, Hash>> others;
   std::erase_if(all, [&](const Taken* frame) {
     if (frame->type == FrameType::document)
-      return !revisions.emplace(frame->uri, frame->checksum, frame->timestamp_us).second;
+      return !revisions.emplace(frame->uri, frame->checksum, frame->timestamp_us, frame->earlier).second;
     return !others.emplace(frame->type, frame->time_us, frame->payload).second;
   });
   return all;
@@ -168,6 +182,7 @@ Result<Difference> diff(const std::string& left, const std::string& right) {
 }
 
 Result<Merged> merge(const std::vector<std::string>& inputs, const std::string& target, bool latest) {
+  if (struct stat about{}; ::lstat(target.c_str(), &about) == 0) return file_error("creating", target, EEXIST);
   std::vector<Input> read;
   std::size_t frames = 0;
   for (const std::string& path : inputs) {
@@ -182,9 +197,14 @@ Result<Merged> merge(const std::vector<std::string>& inputs, const std::string& 
       std::ranges::count_if(kept, [](const Taken* frame) { return frame->type == FrameType::document; }));
   out.duplicates = frames - kept.size();
   out.conflicts = conflicts_of(read);
-  RETURN_IF_ERROR(CapsuleFile::create(target, header_of(kept)));
-  Status written = write_merged(kept, target);
-  if (!written) ::unlink(target.c_str());
+  // The file gets its name when it is complete.
+  const std::string anew = target + "." + std::to_string(::getpid()) + ".anew";
+  RETURN_IF_ERROR(CapsuleFile::create(anew, header_of(kept)));
+  Status written = write_merged(kept, anew);
+  if (written && ::renameat2(AT_FDCWD, anew.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) != 0)
+    written = file_error("creating", target, errno);
+  if (!written) ::unlink(anew.c_str());
+  if (written) written = sync_folder_of(target);
   if (!written) return std::move(written).error();
   return out;
 }

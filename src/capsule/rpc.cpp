@@ -116,8 +116,9 @@ Result<std::optional<std::int64_t>> Server::asof_of(Params params) const {
 
 Result<retrieval::Question> Server::common_question(Params params) {
   RETURN_IF_ERROR(need_file());
-  // A capsule that cannot be written is searched as far as it is indexed.
-  if (const Status settled = capsule_->settle(); !settled && is_halting(settled.error().code)) return settled.error();
+  // A capsule that cannot be written, or is cut short, is searched as far as it is indexed.
+  const Status settled = capsule_->file().lost_bytes() > 0 ? success() : capsule_->settle();
+  if (!settled && is_halting(settled.error().code)) return settled.error();
   ASSIGN_OR_RETURN(retrieval::Question question, retrieval::question_of(params));
   ASSIGN_OR_RETURN(question.as_of, asof_of(params));
   return question;

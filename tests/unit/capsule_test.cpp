@@ -1,6 +1,8 @@
 // Tests capsules: the file under damage and interruptions, their answers beside the daemon's engine, and their union.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +11,9 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <thread>
 
+#include "base/clock.hpp"
 #include "base/crypto/crc32c.hpp"
 #include "base/process/spawn.hpp"
 #include "capsule/capsule.hpp"
@@ -158,6 +162,19 @@ TEST_F(CapsuleTest, TwoWritersAreRefusedAndReadersAreNot) {
   EXPECT_EQ(second.error().code, Errc::conflict);
 }
 
+TEST_F(CapsuleTest, AWriterWaitsForAQueryThatIsBeingRecorded) {
+  put(*made("a.mv2"), "notes", "a", "the first text");
+  const Fd query(::open(at("a.mv2").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(query.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_FALSE(CapsuleFile::open(at("a.mv2"), Access::write_at_once).ok());
+  std::thread recording([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ::flock(query.get(), LOCK_UN);
+  });
+  EXPECT_TRUE(CapsuleFile::open(at("a.mv2"), Access::write).ok());
+  recording.join();
+}
+
 TEST_F(CapsuleTest, EveryFlippedByteIsRefusedOrChangesNothing) {
   {
     const auto capsule = made("a.mv2");
@@ -227,6 +244,115 @@ TEST_F(CapsuleTest, AWriterCutsATornEndOffAndGoesOn) {
   EXPECT_TRUE((*capsule)->file().verify().ok());
   EXPECT_EQ(bytes_of(at("a.mv2")).substr(file_header_bytes, whole.size() - file_header_bytes),
             whole.substr(file_header_bytes));
+}
+
+TEST_F(CapsuleTest, ADocumentThatHoldsACommitIsNoState) {
+  std::uint64_t end = 0;
+  ASSERT_TRUE(CapsuleFile::create(at("a.mv2"), CapsuleFile::new_header()).ok());
+  {
+    const auto file = CapsuleFile::open(at("a.mv2"), Access::write);
+    ASSERT_TRUE(file.ok());
+    Commit forged;
+    forged.number = 99;
+    forged.frames = 7;
+    forged.next = file_header_bytes;
+    const std::string commit = encode(forged, (*file)->end() + frame_header_bytes);
+    FrameHeader header;
+    header.type = FrameType::commit;
+    header.number = forged.frames;
+    header.body_bytes = commit.size();
+    header.payload = sha256(commit);
+    ASSERT_TRUE((*file)->append_now(FrameType::log, {}, encode(header) + commit).ok());
+    end = (*file)->end();
+    ASSERT_TRUE((*file)->commit().ok());
+  }
+  ASSERT_EQ(::truncate(at("a.mv2").c_str(), static_cast<off_t>(end)), 0);
+  const auto file = CapsuleFile::open(at("a.mv2"), Access::read);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_GT((*file)->lost_bytes(), 0U);
+  EXPECT_EQ((*file)->state().number, 0U);
+  EXPECT_EQ((*file)->state().frames, 0U);
+}
+
+TEST_F(CapsuleTest, ASegmentThatIsShorterThanItsNameIsRefused) {
+  Commit commit;
+  Segment& segment = commit.segments.emplace_back();
+  segment.bytes = segment.name_bytes = 5;
+  EXPECT_FALSE(decode_commit(encode(commit, 128)));
+  segment.bytes = 8;
+  EXPECT_TRUE(decode_commit(encode(commit, 128)));
+}
+
+TEST_F(CapsuleTest, ADamagedIndexIsMadeAnewFromTheFrames) {
+  std::vector<Segment> segments;
+  {
+    const auto capsule = made("a.mv2");
+    put(*capsule, "notes", "a", "the copper kettle is on the stove");
+    segments = capsule->file().state().segments;
+  }
+  const std::string path = at("a.mv2"), expected = ask_file(path, "copper kettle");
+  for (const Segment& segment : segments) {
+    if (segment.bytes > 0) {
+      std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+      file.seekp(static_cast<std::streamoff>(segment.offset)).put('\x7f');
+    }
+  }
+  EXPECT_EQ(ask_file(path, "copper kettle"), "error: corrupt");
+  {
+    const auto file = CapsuleFile::open(path, Access::write);
+    ASSERT_TRUE(file.ok());
+    const auto done = catch_up(**file, Anew::indexes);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+  }
+  EXPECT_EQ(ask_file(path, "copper kettle"), expected);
+}
+
+TEST_F(CapsuleTest, AFileThatIsWrittenAnewKeepsItsLinkAndItsPermissions) {
+  put(*made("a.mv2"), "notes", "a", "the copper kettle");
+  ASSERT_EQ(::chmod(at("a.mv2").c_str(), 0640), 0);
+  std::filesystem::create_symlink(at("a.mv2"), at("link.mv2"));
+  const auto capsule = Capsule::open(at("link.mv2"));
+  ASSERT_TRUE(capsule.ok());
+  ASSERT_TRUE((*capsule)->compact(Anew::indexes).ok());
+  put(**capsule, "notes", "b", "a brass lamp");
+  EXPECT_TRUE(std::filesystem::is_symlink(at("link.mv2")));
+  struct stat about {};
+  ASSERT_EQ(::stat(at("a.mv2").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777, 0640U);
+  EXPECT_NE(ask_file(at("a.mv2"), "brass lamp").find("ev://notes/b#p0"), std::string::npos);
+}
+
+TEST_F(CapsuleTest, AQuestionDoesNotChangeAFileThatIsCutShort) {
+  std::uint64_t first = 0;
+  {
+    const auto capsule = made("a.mv2");
+    put(*capsule, "notes", "a", "the tide is low");
+    first = capsule->file().end();
+    put(*capsule, "notes", "b", "the tide is high");
+  }
+  for (const std::uint64_t size : {first + 100, bytes_of(at("a.mv2")).size() - 8}) {
+    ASSERT_EQ(::truncate(at("a.mv2").c_str(), static_cast<off_t>(size)), 0);
+    const std::string before = bytes_of(at("a.mv2"));
+    Server server(Capsule::open(at("a.mv2")));
+    const auto params = json::parse(R"({"queries":[{"query":"tide"}]})");
+    const auto answer = server.call("evidence.retrieve", params->root());
+    ASSERT_TRUE(answer.ok()) << answer.error().message;
+    EXPECT_NE(answer->find("ev://notes/a#p0"), std::string::npos);
+    EXPECT_TRUE(bytes_of(at("a.mv2")) == before) << size;
+    EXPECT_FALSE(merge({at("a.mv2")}, at("merged.mv2"), false).ok());
+    ::rename(at("a.mv2").c_str(), at("b.mv2").c_str());
+    std::filesystem::copy_file(at("b.mv2"), at("a.mv2"));
+  }
+}
+
+TEST_F(CapsuleTest, FramesOfOneFileHaveDifferentTimes) {
+  const auto capsule = made("a.mv2");
+  put(*capsule, "notes", "a", "the tide is low");
+  const std::int64_t later = Clock().now().micros + 3'600'000'000;
+  const auto first = capsule->file().append(FrameType::log, later, {}, "a clock that is set back afterwards");
+  const auto second = capsule->file().append_now(FrameType::log, {}, "turn");
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(second->header.time_us, later + 1);
 }
 
 TEST_F(CapsuleTest, TheBytesOfTheFormatAreThoseOfTheGoldenFile) {
@@ -390,6 +516,41 @@ TEST_F(MergeTest, KeepsHistoryAndNamesConflicts) {
   const auto again = merge({at("left")}, at("merged"), false);
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().code, Errc::conflict);
+}
+
+TEST_F(MergeTest, WithItselfKeepsWhatIsCurrentAgain) {
+  {
+    const auto capsule = made("a");
+    put(*capsule, "notes", "contract", "the first version of the contract");
+    put(*capsule, "notes", "contract", "the second version of the contract");
+    put(*capsule, "notes", "contract", "the first version of the contract");
+    put(*capsule, "notes", "lamp", "a brass lamp");
+    ASSERT_TRUE(capsule->retract("notes", "lamp", "", "lost").ok());
+    put(*capsule, "notes", "lamp", "a brass lamp");
+  }
+  merged({"a", "a"}, "b");
+  EXPECT_EQ(ask_file(at("b"), "contract"), ask_file(at("a"), "contract"));
+  EXPECT_EQ(ask_file(at("b"), "lamp"), ask_file(at("a"), "lamp"));
+  EXPECT_NE(ask_file(at("b"), "lamp").find("ev://notes/lamp#p0"), std::string::npos);
+}
+
+TEST_F(MergeTest, ComparesTheBytesAndNotWhatADescriptionClaims) {
+  const std::string text = "pay the invoice", other = "pay the forger.";
+  const auto make_one = [&](const std::string& name, const std::string& body, std::int64_t time_us) {
+    ASSERT_TRUE(CapsuleFile::create(at(name), CapsuleFile::new_header()).ok());
+    const auto file = CapsuleFile::open(at(name), Access::write);
+    const std::string about =
+        R"({"uri":"aether://notes/a","corpus":"notes","document":"a","bytes_hash":")" + to_hex(sha256(text)) +
+        R"(","size_bytes":15,"timestamp":"2026-01-01T00:00:00Z","chunks":[[0,15,")" + to_hex(sha256(body)) + "\"]]}";
+    ASSERT_TRUE((*file)->append(FrameType::document, time_us, about, body).ok());
+    ASSERT_TRUE((*file)->commit().ok());
+  };
+  make_one("real", text, 2'000);
+  make_one("forged", other, 1'000);
+  const auto done = merge({at("real"), at("forged")}, at("both"), false);
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_EQ(done->documents, 2U);
+  EXPECT_EQ(done->conflicts, std::vector<std::string>{"aether://notes/a"});
 }
 
 TEST_F(MergeTest, ACompactedCapsuleHasTheSameFramesAndAnswers) {
