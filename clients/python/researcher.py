@@ -18,6 +18,7 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -404,8 +405,14 @@ def run_command(command: str, prompt: str) -> Optional[str]:
     as_argument = any("{prompt}" in word for word in words)
     words = [word.replace("{prompt}", prompt) for word in words]
     try:
-        with subprocess.Popen(words, stdin=subprocess.DEVNULL if as_argument else subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            timer = threading.Timer(COMMAND_S_MAX, process.kill)
+        # In a group of its own, so that processes which the command has started end with it and do not keep its output open.
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL if as_argument else subprocess.PIPE, stdout=subprocess.PIPE,
+                              start_new_session=True) as process:
+            def end() -> None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+            timer = threading.Timer(COMMAND_S_MAX, end)
             timer.start()
             try:
                 if process.stdin:
@@ -415,10 +422,12 @@ def run_command(command: str, prompt: str) -> Optional[str]:
                 assert process.stdout
                 data = process.stdout.read(REPLY_BYTES_MAX)
                 if len(data) == REPLY_BYTES_MAX:
-                    process.kill()
+                    end()
                 return data.decode(errors="replace") if process.wait() == 0 else None
             finally:
                 timer.cancel()
+                if process.returncode is None:
+                    end()
     except OSError as error:
         print(f"researcher: --cloud-cmd: {words[0]}: {error.strerror}", file=sys.stderr)
         return None

@@ -11,8 +11,11 @@ import sys
 import tempfile
 import uuid
 from typing import Any
+from unittest import mock
 
 from support import BUILD, READABLE, ROOT, DaemonCase, main
+
+import researcher  # noqa: E402  (found through support)
 
 CLIENT = READABLE / "clients" / "python"
 WAIT_S = 180
@@ -151,6 +154,11 @@ print("Osmosis moves water through a membrane. See ev://x/y#p0?v=0 [1]")
         self.assertEqual(json.loads((self.folder / "logs/cloud/calls.log").read_text().splitlines()[-1])["reason"], event["body"]["reason"])
         with self.refused("not_found"):
             self.call("cloud.answer", call_id=str(uuid.uuid4()), response="x")
+
+    def test_a_command_ends_with_the_processes_that_it_started(self) -> None:
+        """Otherwise they would keep its output open, and the researcher would wait for them for ever."""
+        with mock.patch.object(researcher, "COMMAND_S_MAX", 0.5):
+            self.assertIsNone(researcher.run_command("sh -c 'sleep infinity; echo late' {prompt}", "x"))
 
     def test_control_characters_do_not_reach_the_terminal(self) -> None:
         self.call("corpus.ingest", corpus="escapes", wait=True, documents=[{"id": "page", "text": "The lamp \x1b[31mred\x1b[0m \u202egnirb\u202c and bright."}])

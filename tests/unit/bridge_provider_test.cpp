@@ -180,6 +180,13 @@ TEST(CloudReply, IsStoredWithoutPointersMarkersAndControlCharacters) {
   EXPECT_EQ(safe.redactions, 3);
 }
 
+TEST(CloudReply, HasNoMarksOfAnAnswer) {
+  Sanitiser sanitiser(Scope::outbound);
+  EXPECT_EQ(
+      safe_reply("a [1, 2] b [ 3 ] c [cloud  4] d [unsupported] e [older than 1] f [a1] [] [,] [[5]]", sanitiser).text,
+      "a (1, 2) b ( 3 ) c (cloud  4) d (unsupported) e (older than 1) f [a1] [] [,] [(5)]");
+}
+
 TEST(CloudReply, HasNoSecrets) {
   Sanitiser sanitiser(Scope::outbound);
   const SafeReply safe = safe_reply("Write to ada.lovelace@harbour-office.example.com for it.", sanitiser);

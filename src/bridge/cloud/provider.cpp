@@ -123,9 +123,14 @@ Result<HttpAnswer> perform(std::string& message, int connection) {
   return answer;
 }
 
+// Marks of an answer: [1], [cloud 1], [older than 1], [unsupported]; also [1, 2] and [ 1 ].
 bool is_marker(std::string_view text) {
-  if (text.starts_with("cloud ")) text.remove_prefix(6);
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+  if (text == "unsupported") return true;
+  for (const std::string_view words : {"cloud", "older than"}) {
+    if (text.starts_with(words)) text.remove_prefix(words.size());
+  }
+  return text.find_first_of("0123456789") != std::string_view::npos &&
+         text.find_first_not_of("0123456789 \t\n,;-") == std::string_view::npos;
 }
 
 // Writes "[1]" as "(1)": in an answer it would look like a citation.
