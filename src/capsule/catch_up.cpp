@@ -389,17 +389,18 @@ Result<bool> catch_up(CapsuleFile& file, Anew anew) {
   std::uint64_t live = data;
   for (const Segment& segment : file.state().segments) live += segment.bytes;
   const std::uint64_t dead = file.end() > live ? file.end() - live : 0;
-  if (anew == Anew::nothing && dead <= std::max(live, dead_bytes_min)) {
+  std::error_code failed;
+  const std::filesystem::path path = std::filesystem::canonical(file.path(), failed);  // a link to it stays one
+  if (failed) return file_error("finding", file.path(), failed.value());
+  const bool may_replace = ::access(path.parent_path().c_str(), W_OK) == 0;
+  if (anew == Anew::nothing && (dead <= std::max(live, dead_bytes_min) || !may_replace)) {
     RETURN_IF_ERROR(indexing.pack(file));
     return false;
   }
-  std::error_code failed;
-  const std::string path = std::filesystem::canonical(file.path(), failed).string();  // a link to it stays one
-  if (failed) return file_error("finding", file.path(), failed.value());
-  const std::string target = path + ".anew";
+  const std::string target = path.string() + ".anew";
   ::unlink(target.c_str());  // of an interrupted attempt; this process has the lock
   Status packed = pack_anew(indexing, file, target);
-  if (packed && ::rename(target.c_str(), path.c_str()) != 0) packed = file_error("replacing", path, errno);
+  if (packed && ::rename(target.c_str(), path.c_str()) != 0) packed = file_error("replacing", path.string(), errno);
   if (!packed) ::unlink(target.c_str());
   if (packed) packed = sync_folder_of(path);
   if (!packed) return std::move(packed).error();

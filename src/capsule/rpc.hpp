@@ -22,6 +22,8 @@ class Server {
 
   // Returns the result as JSON. `raw`: the bytes after the request's line. Errors: not_found for an unknown method.
   Result<std::string> call(std::string_view method, const json::Value& params, std::string raw = {});
+  // Bytes that are missing at the end of the file.
+  std::uint64_t lost_bytes() const { return capsule_ && !capsule_->is_new() ? capsule_->file().lost_bytes() : 0; }
   // Indexes what was ingested.
   Status finish() { return capsule_ ? capsule_->settle() : success(); }
 

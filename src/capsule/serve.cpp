@@ -84,6 +84,9 @@ std::string reply_line(const json::Value& id, const Result<std::string>& result)
 
 int serve(int socket, Server& server) {
   Lines lines(socket);
+  if (server.lost_bytes() > 0)
+    fmt::print(stderr, "muniment: the capsule ends {} bytes before its newest commit; the last complete one is used\n",
+               server.lost_bytes());
   while (const auto line = lines.line()) {
     const auto request = json::parse(*line);
     if (!request) {

@@ -22,13 +22,19 @@
 namespace muniment::cli {
 namespace {
 
-void declare_common(CLI::App& app, CommonOptions& options) {
+void declare_common(CLI::App& app, CommonOptions& options, bool has_capsules) {
+  const auto is_capsule = [has_capsules](const std::string& file) -> std::string {
+    if (file.empty()) return "the name of the file is empty";
+    return has_capsules ? "" : "this command needs a daemon. Omit --capsule";
+  };
   app.add_option("--data", options.data, "Data folder (default: MUNIMENT_DATA)")->type_name("DIR");
   app.add_option("--config", options.config, "Configuration file")->type_name("FILE");
   app.add_option("--socket", options.socket, "Socket of the daemon (default: MUNIMENT_SOCKET)")->type_name("PATH");
   app.add_option("--database", options.database, "Database for a daemon to start (default: MUNIMENT_DATABASE)")
       ->type_name("URI");
-  app.add_option("--capsule", options.capsule, "Use this capsule instead of a daemon")->type_name("FILE");
+  app.add_option("--capsule", options.capsule, "Use this capsule instead of a daemon")
+      ->type_name("FILE")
+      ->check(is_capsule);
   app.add_flag("--json", options.json, "Print JSON");
   app.add_flag("--raw", options.raw, "Print text unescaped; ignored on a terminal");
   app.add_flag("--no-autostart", options.no_autostart, "Never start a daemon");
@@ -238,7 +244,7 @@ int run_program(const Program& program, int argc, char** argv, Execution executi
   app.set_version_flag("--version", MUNIMENT_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
-  declare_common(app, session.options);
+  declare_common(app, session.options, program.has_capsules);
   add_families(app, session, program, first_word(argc, argv));
   offer_command_tree(app, [&program] { return other_trees(program); });
   app.add_subcommand("help", "Print this text or the help of a command: help run show");

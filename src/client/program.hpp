@@ -25,6 +25,7 @@ constexpr Family in_program(std::string_view program, std::string_view name, std
 struct Program {
   std::span<const Family> families;
   std::string_view footer{};
+  bool has_capsules = true;  // accepts --capsule
 };
 
 // Runs the command of a command line. Returns an exit code.

@@ -36,11 +36,14 @@ class CapsuleCase(unittest.TestCase):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def run_words(self, *words: Any, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    def run_any(self, *words: Any, **options: Any) -> subprocess.CompletedProcess[str]:
         env = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
         env.update(options.pop("env", {}), MUNIMENT_DATA=str(self.folder / "no-daemon"))
-        done = subprocess.run([str(word) for word in (BUILD / "muniment", *words)], stdin=subprocess.DEVNULL, capture_output=True,
+        return subprocess.run([str(word) for word in (BUILD / "muniment", *words)], stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, timeout=PATIENCE_S, env=env, **options)
+
+    def run_words(self, *words: Any, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+        done = self.run_any(*words, **options)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -95,6 +98,27 @@ class Alone(CapsuleCase):
         self.file.write_text("no capsule")
         self.capsule("query", "x", code=1)
         self.capsule("run", "list", code=1)
+
+    def test_commands_of_a_daemon_refuse_a_capsule(self) -> None:
+        self.write("a.md", "first\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        for words in (("status",), ("up",), ("doctor",), ("metrics",), ("export",), ("audit", "verify"), ("down",), ("mcp",),
+                      ("otlp",), ("import", "json", self.file)):
+            self.assertIn("Omit --capsule", self.run_words("--capsule", self.file, *words, code=3).stderr, words)
+        self.assertIn("empty", self.run_words("--capsule", "", "query", "first", code=3).stderr)
+        for words in (("exec", "--", "touch", self.folder / "executed"), ("run", "list"), ("remember", "x"), ("event", "import", "/dev/null")):
+            self.assertNotEqual(self.run_any("--capsule", self.file, *words).returncode, 0, words)
+        self.assertFalse((self.folder / "executed").exists(), "an unrecorded command was executed")
+        self.assertFalse((self.folder / "no-daemon").exists(), "a daemon was started")
+
+    def test_what_is_no_regular_file_is_refused(self) -> None:
+        pipe, folder = self.folder / "pipe", self.folder / "folder"
+        os.mkfifo(pipe)
+        folder.mkdir()
+        for place in (pipe, folder, "/dev/null"):
+            self.run_words("--capsule", place, "query", "x", code=1)
+            self.run_words("--capsule", place, "log", "user", "x", code=1)
+            self.run_words("capsule", "compact", place, code=1)
 
 
 class Interrupted(CapsuleCase):

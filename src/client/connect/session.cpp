@@ -136,6 +136,7 @@ Result<Client*> Session::client() {
 
 Result<Client*> Session::running_client() {
   if (client_) return &*client_;
+  if (!options.capsule.empty()) return Error(Errc::invalid_argument, "this command needs a daemon. Omit --capsule");
   ASSIGN_OR_RETURN(const Config configuration, config());
   Result<Client> connected = Client::connect(configuration.socket);
   if (!connected) return not_connected(std::move(connected).error(), unread());

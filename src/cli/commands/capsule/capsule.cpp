@@ -134,10 +134,15 @@ Status merge(Session& session, const MergeOptions& options) {
 }
 
 Status compact(Session& session, const FileOptions& options) {
-  ASSIGN_OR_RETURN(const auto opened, capsule::Capsule::open(options.file));
-  const std::uint64_t before = opened->file().end();
-  RETURN_IF_ERROR(opened->compact(capsule::Anew::indexes));
-  session.out().line(fmt::format("{} → {}", human_size(before), human_size(opened->file().end())));
+  std::uint64_t before = 0;
+  {
+    ASSIGN_OR_RETURN(const auto file, capsule::CapsuleFile::open(options.file, capsule::Access::write));
+    note_torn_end(*file);
+    before = file->end();
+    RETURN_IF_ERROR(capsule::catch_up(*file, capsule::Anew::indexes));
+  }
+  ASSIGN_OR_RETURN(const auto made, capsule::CapsuleFile::open(options.file, capsule::Access::read));
+  session.out().line(fmt::format("{} → {}", human_size(before), human_size(made->end())));
   return success();
 }
 

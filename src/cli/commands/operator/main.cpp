@@ -22,5 +22,5 @@ constexpr cli::Family families[] = {
 
 int main(int argc, char** argv) {
   cli::open_standard_streams();
-  return cli::run_program({families}, argc, argv, {});
+  return cli::run_program({families, {}, false}, argc, argv, {});
 }
