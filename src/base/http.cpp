@@ -68,12 +68,12 @@ void use_connected(CURL* c, const HttpRequest& request) {
   curl_easy_setopt(c, CURLOPT_CAINFO_BLOB, &certificates);
 }
 
-Error failure_of(const HttpRequest& request, CURLcode failed) {
+Error failure_of(const HttpRequest& request, CURLcode failed, std::string_view reason) {
   const Errc code = request.connected < 0                      ? Errc::unavailable
                     : failed == CURLE_OPERATION_TIMEDOUT       ? Errc::deadline_exceeded
                     : failed == CURLE_PEER_FAILED_VERIFICATION ? Errc::denied
                                                                : Errc::unavailable;
-  return Error(code, request.url + ": " + curl_easy_strerror(failed));
+  return Error(code, request.url + ": " + (reason.empty() ? curl_easy_strerror(failed) : std::string(reason)));
 }
 
 }  // namespace
@@ -142,6 +142,8 @@ Result<HttpAnswer> send_http(const HttpRequest& request) {
     curl_easy_setopt(c, CURLOPT_AWS_SIGV4, scope.c_str());
   }
   if (request.connected >= 0) use_connected(c, request);
+  char reason[CURL_ERROR_SIZE] = "";
+  curl_easy_setopt(c, CURLOPT_ERRORBUFFER, reason);
   curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
   curl_easy_setopt(c, CURLOPT_WRITEDATA, &taken);
   if (request.given_up) {
@@ -154,7 +156,7 @@ Result<HttpAnswer> send_http(const HttpRequest& request) {
     if (taken.too_large)
       return Error(Errc::too_large,
                    request.url + ": the answer has more than " + std::to_string(taken.bytes_max) + " bytes");
-    return failure_of(request, failed);
+    return failure_of(request, failed, reason);
   }
   long status = 0;
   curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);

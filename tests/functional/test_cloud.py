@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from cloud_case import FAKE_KEY, CloudCase, Provider, completion, make_certificates, plain
@@ -64,6 +65,8 @@ class Answers(CloudCase):
         answer = self.ask("What is the sun?", settings={"cloud_mode": "always"})
         self.assertEqual(answer["confidence"]["cloud"], 0.5, answer)
         self.assertEqual(answer["provenance"]["local"][0]["document"], "light")
+        self.provider.reply = completion("The sun warms the sea in the summer. " * 40)
+        self.assertEqual(self.ask("What is the sun?", settings={"cloud_mode": "always"})["confidence"]["cloud"], 16 / 40, "the service does not decide how many are compared")
 
     def test_it_is_asked_only_if_permitted_and_the_confidence_is_low(self) -> None:
         self.assertNotIn("cloud_reason", self.client.call("ask", query=QUESTION)["provenance"])
@@ -117,6 +120,16 @@ class Replies(CloudCase):
         self.assertIn("not stored", " ".join(later["degraded"]))
 
 
+    def test_no_client_writes_replies(self) -> None:
+        for corpus, ingested in (("cloud", False), ("clouds", True)):
+            document = {"id": "forged", "text": ANSWER, "source": "cloud://test"}
+            if ingested:
+                self.call("corpus.ingest", corpus=corpus, documents=[document])
+                continue
+            with self.refused("denied"):
+                self.call("corpus.ingest", corpus=corpus, documents=[document])
+
+
 class Refusals(CloudCase):
     def refused_with(self, query: str, **more: Any) -> dict[str, Any]:
         before = len(self.cloud_events())
@@ -131,7 +144,7 @@ class Refusals(CloudCase):
         self.call("corpus.ingest", corpus="private", documents=[{"id": "a", "text": "The zorblatt project is late."}], wait=True)
         for query in ("AKIAIOSFODNN7EXAMPLE", "ghp_0123456789abcdefABCDEF0123456789abcd", "What is the meaning of /home/ada/plans.txt?", "How do I reach db-1.harbour.internal?",
                       "rm -rf / --no-preserve-root", "What does ada.lovelace@example.com think of photosynthesis?", "What is zorblatt?", "What is the zorblatt project?"):
-            body = self.refused_with(query)
+            body = self.refused_with(query, settings={"cloud_mode": "always"})
             for word in query.split():
                 if len(word) > 12:
                     self.assertNotIn(word, json.dumps(body))
@@ -142,6 +155,10 @@ class Refusals(CloudCase):
         self.followed()
         rows = self.daemon.sql(f"SELECT status, reason, rules::text FROM report.cloud_report WHERE run_id = '{self.run_id}'")
         self.assertEqual([row[0] for row in rows], ["refused"])
+
+    def test_a_request_without_time_for_a_call_is_no_failure_of_the_service(self) -> None:
+        for _ in range(6):   # the breaker would open after five
+            self.assertEqual(self.refused_with(QUESTION, _meta={"deadline_ms": 2_000})["reason"], "no_time")
 
     def test_without_a_key_nothing_is_sent(self) -> None:
         daemon = Daemon(config=(self.daemon.folder / "muniment.toml").read_text(), env={"OPENAI_API_KEY": ""}).start()
@@ -265,6 +282,55 @@ class Limits(CloudCase):
         self.assertEqual(len(self.provider.received), before)
 
 
+class TwoProviders(CloudCase):
+    more = "cloud_calls_day = 2\n"
+
+    def test_the_calls_of_commands_do_not_hide_those_of_the_service(self) -> None:
+        for _ in range(2):
+            question = self.ask(QUESTION, settings={"cloud_by": "caller"})["provenance"]["cloud_question"]
+            self.call("cloud.answer", call_id=question["call_id"], response="An answer.")
+        for _ in range(2):
+            self.assertNotIn("cloud_reason", self.ask(QUESTION)["provenance"])
+        self.daemon.stop()
+        self.daemon.start()
+        self.client.close()
+        self.assertEqual(self.ask(QUESTION)["provenance"]["cloud_reason"], "budget_calls")
+        self.assertEqual(len(self.provider.requests), 2)
+
+
+class Bytes(CloudCase):
+    more = "cloud_bytes_day = 2000\n"
+
+    def test_received_bytes_count_after_a_restart(self) -> None:
+        self.provider.reply = completion("An answer. " * 300)
+        self.assertNotIn("cloud_reason", self.ask(QUESTION)["provenance"])
+        self.assertEqual(self.ask(QUESTION)["provenance"]["cloud_reason"], "budget_bytes")
+        self.daemon.stop()
+        self.daemon.start()
+        self.client.close()
+        self.assertEqual(self.ask(QUESTION)["provenance"]["cloud_reason"], "budget_bytes")
+        self.assertEqual(len(self.provider.requests), 1)
+
+
+class AtOnce(CloudCase):
+    more = "cloud_calls_day = 5\n"
+
+    def test_many_requests_at_once_do_not_exceed_the_budget(self) -> None:
+        def ask(_: int) -> str:
+            with self.daemon.client() as client:
+                answer = client.call("ask", query=QUESTION, settings={"cloud_allowed": True}, run_id=self.run_id)
+                return str(answer["provenance"].get("cloud_reason", "answered"))
+
+        reasons: list[str] = []
+        with ThreadPoolExecutor(16) as pool:
+            while reasons.count("answered") < 5 or "budget_calls" not in reasons:
+                reasons += pool.map(ask, range(16))
+        self.assertEqual((reasons.count("answered"), len(self.provider.requests)), (5, 5))
+        self.assertLessEqual(set(reasons), {"answered", "busy", "budget_calls"})
+        types = [event["type"] for event in self.cloud_events()]
+        self.assertEqual((types.count("cloud.asked"), types.count("cloud.answered"), types.count("cloud.refused")), (5, 5, len(reasons) - 5))
+
+
 class Breaker(CloudCase):
     def test_a_service_that_fails_is_left_alone(self) -> None:
         self.provider.reply = plain(b"", "503 Busy")
@@ -327,11 +393,11 @@ class FullDisk(SmallDisk):
         self.assertEqual(len(self.provider.received), before, "nothing was sent")
         self.free()
         self.note(room="again")
-        self.assertNotIn("cloud_reason", self.call("ask", **asked)["provenance"])
+        wait_until(lambda: "cloud_reason" not in self.call("ask", **asked)["provenance"], "the service is asked again")
 
 
 def load_tests(loader: unittest.TestLoader, tests: unittest.TestSuite, pattern: object) -> unittest.TestSuite:
-    return loader.suiteClass(loader.loadTestsFromTestCase(case) for case in (Answers, Replies, Refusals, Hostile, Limits, Breaker, LogFirst, FullDisk))
+    return loader.suiteClass(loader.loadTestsFromTestCase(case) for case in (Answers, Replies, Refusals, Hostile, Limits, TwoProviders, Bytes, AtOnce, Breaker, LogFirst, FullDisk))
 
 
 if __name__ == "__main__":

@@ -127,6 +127,8 @@ constexpr const char* allowed[] = {
     "sendmsg",
     "shutdown",
     "getsockopt",
+    "getsockname",
+    "getpeername",
     "pipe",
     "pipe2",
     "eventfd2",

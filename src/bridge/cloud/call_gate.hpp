@@ -31,7 +31,7 @@ class CallGate {
   std::string_view admit(const std::string& provider, std::size_t bytes, Monotonic now);
   // Reports the end of an admitted call, which received `bytes`.
   void ended(const std::string& provider, bool succeeded, std::size_t bytes, Monotonic now);
-  // Counts a call of an earlier process.
+  // Counts a call of an earlier process, with the bytes of both directions.
   void count(const std::string& provider, std::size_t bytes, Monotonic at);
 
  private:

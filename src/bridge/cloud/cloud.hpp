@@ -55,7 +55,8 @@ class Cloud {
   const CloudSettings settings;
   const std::string ca_pem;
   CallGate gate;
-  std::once_flag counted;  // the calls of earlier processes
+  std::mutex counting;   // guards counted
+  bool counted = false;  // the calls of earlier processes are in the gate
 
   std::variant<Question, QuestionRefusal> question(std::string_view query, const CorpusFrequency& frequency);
   SafeReply safe(std::string reply);

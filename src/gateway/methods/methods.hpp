@@ -37,6 +37,8 @@ Result<Answer> context_build(Call& call);
 
 // corpus_ingest.cpp
 Result<Answer> corpus_ingest(Call& call);
+// Also to the corpora of the daemon itself.
+Result<Answer> ingest_documents(Call& call);
 
 // documents.cpp
 Result<Answer> corpus_list(Call& call);

@@ -3,6 +3,7 @@
 // question.answered the answer with its citations. The reply is returned after the commit. If the request permits it,
 // and the confidence is low, a cloud service is asked before (cloud.hpp).
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -154,11 +155,14 @@ std::size_t number_of_newer(const Asking& asking, const retrieval::SentenceCitat
   return 0;
 }
 
-// Returns the part of the reply's sentences that a passage of the pack carries.
+// Returns the part of the reply's sentences that a passage of the pack carries. The comparison takes time, so that a
+// service does not decide how many are compared: those after the first limits::model_sentences_max count as not
+// carried.
 double carried_part(const Asking& asking) {
   const auto sentences = retrieval::cited_sentences(asking.cloud.reply->text, 0);
   const auto sources = sources_of(asking.building, asking.building.pack.passages.size());
-  const auto carried = std::ranges::count_if(sentences, [&](const auto& sentence) {
+  const auto compared = std::span(sentences).first(std::min(sentences.size(), limits::model_sentences_max));
+  const auto carried = std::ranges::count_if(compared, [&](const auto& sentence) {
     return std::ranges::any_of(sources,
                                [&](const auto& source) { return carried_by(sentence.first, source).has_value(); });
   });
@@ -307,6 +311,11 @@ Result<Answer> answer_question(Call& call, std::shared_ptr<const Consulted> cons
   const std::int64_t duration_us = call.services.clock.micros_since(began);
   PendingAppend append =
       record_pack(call, run, row, "question.answered", answered_body(call, asking, row.manifest_id, duration_us));
+  if (const std::string& refused = asking.cloud.refused_body; !refused.empty()) {
+    append.request.events.insert(
+        append.request.events.begin() + 1,  // the answer remains the last event
+        {run, make_event(call, *run, "cloud.refused", refused, call.params["step_id"].string_or("")), false});
+  }
   log_outcome(outcome, append.request);
   append.even_if_answered = !asking.cloud.call_id.empty();
   append.again = [consulted](Call& again) { return answer_question(again, consulted); };

@@ -1,11 +1,12 @@
 // Asks cloud services for `ask`, and takes the replies of callers that ask one by themselves (cloud.answer).
 //
-// The log comes first: cloud.asked or cloud.refused is committed before the name of the service is resolved. A worker
-// therefore waits for commits here; limits::cloud_calls_at_once_max bounds how many do.
+// The log comes first: cloud.asked is committed before the name of the service is resolved. A worker therefore waits
+// for commits here; limits::cloud_calls_at_once_max bounds how many do. cloud.refused is recorded with the answer.
 #include "gateway/methods/knowledge/cloud.hpp"
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,6 +34,10 @@ constexpr std::size_t word_passages_max = 20;
 constexpr milliseconds store_reserve{2'000};
 constexpr int store_attempts_max = 3;
 constexpr std::chrono::hours budget_window{24};
+// Begin and end of the calls of two providers, the service and callers' commands.
+constexpr std::size_t earlier_events_max = 4 * limits::cloud_calls_day_max;
+// Time for a call without which none is made.
+constexpr milliseconds call_time_min{500};
 
 // A call in progress.
 struct CloudCall {
@@ -66,7 +71,7 @@ Result<std::int64_t> record(const CloudCall& of, std::string_view type, json::Wr
   const bool of_caller = of.by_caller && (type == "cloud.answered" || type == "cloud.failed");
   if (of_caller && event.origin == events::Origin::observed) event.origin = events::Origin::reported;
   request.events.push_back({of.run, std::move(event), false});
-  const bool begins = type == "cloud.asked" || type == "cloud.refused";
+  const bool begins = type == "cloud.asked";
   const auto left = std::chrono::duration_cast<milliseconds>(call.deadline - std::chrono::steady_clock::now());
   // The end of a call is recorded even if the request was answered meanwhile.
   const milliseconds patience =
@@ -77,23 +82,31 @@ Result<std::int64_t> record(const CloudCall& of, std::string_view type, json::Wr
   return receipts.front().seq;
 }
 
-// Counts the calls that earlier processes made within the time of the budget.
-void count_earlier(Call& call, bridge::Cloud& cloud) {
+// Counts the calls that earlier processes made within the time of the budget, once and before the first call of this
+// process. Errors: those of reading the log.
+Status count_earlier(Call& call, bridge::Cloud& cloud) {
+  const std::lock_guard lock(cloud.counting);
+  if (cloud.counted) return success();
   store::EventFilter filter;
-  filter.types = {"cloud.asked"};
+  filter.types = {"cloud.asked", "cloud.answered", "cloud.failed"};
+  filter.newest_first = true;  // the end of a call precedes its begin
   const Time now = call.services.clock.now();
   filter.since = Time{now.micros - std::chrono::microseconds(budget_window).count()};
-  const auto asked = call.reader->events(filter, static_cast<std::size_t>(cloud.settings.limits.calls_day));
-  if (!asked)
-    return log_warning("the earlier calls of cloud services are not counted", {{"error", asked.error().message}});
-  for (const events::Event& event : *asked) {
-    const auto body = json::parse(event.body ? std::string_view(*event.body) : "{}");
-    const std::string provider = body ? body->root()["provider"].string_or("") : "";
-    if (event.recorded_at >= call.services.started || provider.empty()) continue;
+  ASSIGN_OR_RETURN(const auto events, call.reader->events(filter, earlier_events_max));
+  std::map<std::string, std::int64_t> received;
+  for (const events::Event& event : events) {
+    const auto parsed = json::parse(event.body ? std::string_view(*event.body) : "{}");
+    if (!parsed) continue;
+    const json::Value body = parsed->root();
+    std::int64_t& bytes = received[body["id"].string_or("")];
+    bytes += body["response_bytes"].as_int().value_or(0) + body["prompt_bytes"].as_int().value_or(0);
+    if (event.type != "cloud.asked") continue;
     cloud.gate.count(
-        provider, static_cast<std::size_t>(body->root()["prompt_bytes"].as_int().value_or(0)),
+        body["provider"].string_or(""), static_cast<std::size_t>(bytes),
         call.services.clock.monotonic() - std::chrono::microseconds(now.micros - event.recorded_at.micros));
   }
+  cloud.counted = true;
+  return success();
 }
 
 // Returns how many passages of the caller's corpora have the word. Replies of cloud services do not count.
@@ -128,7 +141,7 @@ Result<std::string> store_reply(const CloudCall& of, const std::string& prompt_h
               .reader = of.call.reader,
               .deadline = of.call.deadline,
               .idempotency_key = {}};
-    ASSIGN_OR_RETURN(Answer answer, corpus_ingest(call));
+    ASSIGN_OR_RETURN(Answer answer, ingest_documents(call));
     Reply reply;
     if (auto* const append = std::get_if<PendingAppend>(&answer)) {
       append->request.erasures_seen = call.erasures_seen;
@@ -262,6 +275,10 @@ std::vector<std::string> prepare(CloudCall& of, bridge::Cloud& cloud, const Clou
     outcome.reason = std::move(reason);
     outcome.message = std::move(message);
   };
+  if (!slot) {
+    refuse("busy", slot.error().message);
+    return {};
+  }
   auto made = cloud.question(wish.query, [&](std::string_view word) { return passages_with(call, word); });
   if (auto* const refusal = std::get_if<bridge::QuestionRefusal>(&made)) {
     refuse(refusal->detail, refusal->message);
@@ -272,8 +289,10 @@ std::vector<std::string> prepare(CloudCall& of, bridge::Cloud& cloud, const Clou
   outcome.prompt_hash = to_hex(sha256(outcome.prompt));
   outcome.template_id = question.template_id;
   std::vector<std::string> rules = std::move(question.rules);
-  if (!slot) {
-    refuse("busy", slot.error().message);
+  if (!of.by_caller && call.deadline - store_reserve - call_time_min < std::chrono::steady_clock::now()) {
+    refuse("no_time", fmt::format("the request's deadline leaves no time for a call: give it more than {} ms "
+                                  "(_meta.deadline_ms)",
+                                  (store_reserve + call_time_min).count()));
     return rules;
   }
   if (!of.by_caller) {
@@ -284,7 +303,10 @@ std::vector<std::string> prepare(CloudCall& of, bridge::Cloud& cloud, const Clou
     }
     key.emplace(*std::move(read));
   }
-  std::call_once(cloud.counted, [&] { count_earlier(call, cloud); });
+  if (const Status counted = count_earlier(call, cloud); !counted) {
+    refuse("budget_unknown", "the earlier calls cannot be counted: " + counted.error().message);
+    return rules;
+  }
   const std::string_view over = cloud.gate.admit(of.provider, outcome.prompt.size(), call.services.clock.monotonic());
   if (over.empty()) return rules;
   refuse(std::string(over), over == "breaker" ? fmt::format("{} failed repeatedly; it is tried again within {} s",
@@ -326,17 +348,19 @@ Result<CloudOutcome> consult_cloud(Call& call, const std::shared_ptr<store::Run>
   std::optional<bridge::ApiKey> key;
   const auto rules = prepare(of, *cloud, wish, slot.admitted("calls of cloud services are in progress"), key, outcome);
   outcome.call_id = of.id.text();
-  const bool refused = !outcome.reason.empty();
   json::Writer body = asked_body(of, wish, outcome, rules);
-  if (refused) body.member("reason", outcome.reason);
+  if (!outcome.reason.empty()) {
+    RETURN_IF_ERROR(call.begin_writing());
+    outcome.refused_body = std::move(body.member("reason", outcome.reason).end_object()).text();
+    return outcome;
+  }
   of.began = call.services.clock.monotonic();
-  const auto recorded = record(of, refused ? "cloud.refused" : "cloud.asked", std::move(body));
+  const auto recorded = record(of, "cloud.asked", std::move(body));
   if (!recorded) {
     outcome.reason = "not_recorded";
     outcome.message = "nothing was sent, because the question cannot be recorded: " + recorded.error().message;
     return outcome;
   }
-  if (refused) return outcome;
   outcome.asked_seq = *recorded;
   FAILPOINT("cloud.recorded");
   if (!wish.by_caller) {

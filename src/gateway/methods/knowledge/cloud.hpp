@@ -40,10 +40,12 @@ struct CloudOutcome {
   std::int64_t asked_seq = -1;  // of its cloud.asked; nothing was sent before its commit
   std::optional<CloudReply> reply;
   std::string degraded;
+  std::string refused_body;  // of the cloud.refused that is recorded with the answer; empty: none
   bool open() const { return asked_seq >= 0 && reason.empty() && !reply; }
 };
 
-// Waits for the commits of its events, on a worker. Errors: deadline_exceeded if the request was answered already.
+// Waits for the commits of its events, except for a refusal, on a worker. Errors: deadline_exceeded if the request was
+// answered already.
 Result<CloudOutcome> consult_cloud(Call& call, const std::shared_ptr<store::Run>& run, const CloudWish& wish);
 
 // Writes the members `cloud`, and `cloud_reason`, `cloud_message` and `cloud_question` as far as they apply.

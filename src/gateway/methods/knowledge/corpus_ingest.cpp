@@ -15,6 +15,7 @@
 #include "evidence/pointer.hpp"
 #include "gateway/access.hpp"
 #include "gateway/methods/knowledge/artifact_rows.hpp"
+#include "gateway/methods/knowledge/cloud.hpp"
 #include "gateway/methods/knowledge/questions.hpp"
 #include "gateway/methods/methods.hpp"
 #include "gateway/read/corpora.hpp"
@@ -452,6 +453,14 @@ void refuse_repeated(std::vector<Item>& items) {
 }  // namespace
 
 Result<Answer> corpus_ingest(Call& call) {
+  // Otherwise a client could present a text as the reply of a service.
+  if (call.params["corpus"].string_or("") == cloud_corpus)
+    return Error(Errc::denied,
+                 fmt::format("the corpus {} holds replies of cloud services. Choose another name.", cloud_corpus));
+  return ingest_documents(call);
+}
+
+Result<Answer> ingest_documents(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   const std::string corpus = call.params["corpus"].string_or("");
   RETURN_IF_ERROR(retrieval::check_corpus_name(corpus));
