@@ -188,7 +188,9 @@ Result<Ingested> Capsule::ingest_one(retrieval::DocumentToIngest about, std::str
   if (out.unchanged) return out;
   out.replaced = prepared.about.previous;
   const std::string body = prepared.text.as_is ? std::string() : std::string(bytes) + prepared.text.text;
-  ASSIGN_OR_RETURN(const Frame frame, append(FrameType::document, retrieval::revised_body(prepared, {}),
+  retrieval::DocumentPlace place;
+  place.in_frame = true;
+  ASSIGN_OR_RETURN(const Frame frame, append(FrameType::document, retrieval::revised_body(prepared, place),
                                              prepared.text.as_is ? bytes : std::string_view(body)));
   out.seq = static_cast<std::int64_t>(frame.header.number);
   return out;

@@ -116,10 +116,9 @@ Result<PreparedDocument> prepare_document(DocumentToIngest about, std::string_vi
 
 std::string revised_body(const PreparedDocument& document, const DocumentPlace& place) {
   const DocumentToIngest& about = document.about;
-  const bool in_frame = place.artifact_id == Uuid{};
   std::string uri = evidence::evidence_pointer(about.corpus, about.id, "", "");
   uri.resize(uri.find('#'));
-  if (in_frame) uri.replace(0, uri.find(':'), frame_scheme);
+  if (place.in_frame) uri.replace(0, uri.find(':'), frame_scheme);
   json::Writer out;
   out.begin_object()
       .member("uri", uri)
@@ -128,7 +127,7 @@ std::string revised_body(const PreparedDocument& document, const DocumentPlace& 
       .member("revision", document.revision);
   out.member("hash", to_hex(document.hash)).member("bytes_hash", to_hex(document.bytes_hash));
   if (!about.previous.empty()) out.member("previous", about.previous);
-  if (!in_frame) out.member("artifact_id", place.artifact_id.text()).member("start_byte", place.start_byte);
+  if (!place.in_frame) out.member("artifact_id", place.artifact_id.text()).member("start_byte", place.start_byte);
   out.member("size_bytes", document.size_bytes);
   if (place.text_artifact_id) out.member("text_artifact_id", place.text_artifact_id->text());
   out.member("mime_type", about.mime_type)

@@ -57,7 +57,8 @@ Status check_corpus_name(std::string_view corpus);
 
 // The place of the document's bytes: an artifact, or the frame of a capsule that has this description.
 struct DocumentPlace {
-  Uuid artifact_id;  // zeros: a frame
+  bool in_frame = false;  // of a capsule, with the bytes; otherwise in the artifact
+  Uuid artifact_id;
   std::int64_t start_byte = 0;
   std::optional<Uuid> text_artifact_id;
   std::optional<Uuid> chunks_artifact_id;
