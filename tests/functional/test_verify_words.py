@@ -107,7 +107,7 @@ class Killed(DaemonCase):
     def test_a_follower_that_nobody_moves(self) -> None:
         self.new_run("killed")
         size = self.call("server.status")["log"]["size"]
-        wait_until(lambda: self.daemon.sql(f"SELECT count(*) FROM follower WHERE name = 'pointer' AND next_seq >= {size}") == [["1"]], "followed")
+        wait_until(lambda: self.daemon.sql(f"SELECT count(*) FROM follower WHERE name IN ('pointer', 'run') AND next_seq >= {size}") == [["2"]], "followed")
         self.daemon.kill()
         uri = (self.daemon.data / "database.uri").read_text().strip()
         subprocess.run(["psql", "-qX", uri, "-c", "UPDATE follower SET next_seq = 1 WHERE name = 'pointer'"], check=True, timeout=60)

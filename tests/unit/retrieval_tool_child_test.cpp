@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/text.hpp"
+#include "retrieval/child/search/search_child.hpp"
 #include "retrieval/child/tool_child.hpp"
 
 namespace muniment::retrieval {
@@ -108,8 +109,9 @@ TEST(ToolChild, AnAnswerThatCannotBeIsNotBelieved) {
 }  // namespace muniment::retrieval
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == "--text-child")
-    std::_Exit(muniment::retrieval::serve_tool(muniment::first_handed_over));
+  const std::string_view child = argc == 2 ? argv[1] : "";
+  if (child == "--text-child") std::_Exit(muniment::retrieval::serve_tool(muniment::first_handed_over));
+  if (child == "--search-child") std::_Exit(muniment::retrieval::serve_search({}, muniment::first_handed_over));
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -58,13 +58,15 @@ constexpr std::string_view documents_sql =
     "SELECT d.seq FROM document d WHERE d.log_no = $1 AND (d.artifact_id = ANY ($2::uuid[]) OR d.text_artifact_id = ANY ($2::uuid[])) "
     "AND d.ended_by IS DISTINCT FROM 'erased'";
 
-// Selects the answers that cite a passage of these revisions by its hash; the follower "report" may be behind.
+// Selects the answers that cite a passage of these revisions by its hash; the followers "report" and "run" may be
+// behind.
 constexpr std::string_view answers_sql =
     "WITH erased AS MATERIALIZED (SELECT DISTINCT encode(hash, 'hex') AS hash FROM chunk WHERE log_no = $1 AND seq = ANY ($2::bigint[])), "
     "answer AS (SELECT seq FROM report_place WHERE log_no = $1 AND type = 'question.answered' AND seq > $3 UNION "
     "SELECT seq FROM event WHERE log_no = $1 AND type = 'question.answered' AND seq > $3 AND seq >= "
     "coalesce((SELECT next_seq FROM follower WHERE log_no = $1 AND name = 'report'), 0)) "
-    "SELECT e.seq, coalesce(r.run_id, '_log') FROM answer JOIN event e ON e.log_no = $1 AND e.seq = answer.seq "
+    "SELECT e.seq, coalesce(r.run_id, (SELECT began.body ->> 'run_id' FROM event began WHERE began.log_no = $1 AND "
+    "began.run_no = e.run_no AND began.run_seq = 0), '_log') FROM answer JOIN event e ON e.log_no = $1 AND e.seq = answer.seq "
     "LEFT JOIN run r ON r.log_no = $1 AND r.run_no = e.run_no "
     "WHERE EXISTS (SELECT FROM erased) AND NOT e.seq = ANY ($2::bigint[]) AND EXISTS (SELECT FROM json_array_elements(e.body -> 'citations') citation "
     "JOIN erased ON erased.hash = citation ->> 'hash') ORDER BY e.seq";
