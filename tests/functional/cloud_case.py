@@ -59,10 +59,13 @@ class Provider:
         self.stopped = threading.Event()
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"https://127.0.0.1:{self.socket.getsockname()[1]}"
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.thread = threading.Thread(target=self.accept, daemon=True)
+        self.thread.start()
 
     def close(self) -> None:
         self.stopped.set()
+        self.socket.shutdown(socket.SHUT_RDWR)   # ends `accept`, which could otherwise resume on a later socket of the same number
+        self.thread.join()
         self.socket.close()
 
     def accept(self) -> None:
