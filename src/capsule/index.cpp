@@ -157,7 +157,9 @@ std::optional<std::int64_t> Index::frame_of_chunk(retrieval::ChunkId chunk) cons
 
 std::vector<std::int64_t> Index::revisions(std::string_view uri) const {
   std::vector<std::int64_t> out;
-  const auto [first, last] = std::ranges::equal_range(keys_, key_of_uri(uri), {}, &DocumentKey::key);
+  const auto wanted = key_of_uri(uri);
+  const auto first = std::ranges::lower_bound(keys_, wanted, {}, &DocumentKey::key);
+  const auto last = std::ranges::upper_bound(keys_, wanted, {}, &DocumentKey::key);
   for (auto key = first; key != last; ++key) out.push_back(static_cast<std::int64_t>(key->frame));
   return out;
 }
