@@ -423,6 +423,21 @@ class Processes(StepCase):
         self.assertEqual(set(asyncio.run(agent())), {"once"})
         self.assertEqual(len(self.steps("step.started")), 1)
 
+    def test_a_step_that_ends_before_its_lease_is_examined_is_not_repeated(self) -> None:
+        with self.open() as run:
+            first = run.begin_step("task")
+            other = self.again(step_wait_s=0)
+            other._steps._read_until("")
+            take = other._steps._take_lease
+
+            def ends_first(*args: Any) -> bool:
+                first.result = "once"
+                run.end_step(first, None)
+                return take(*args)
+
+            other._steps._take_lease = ends_first   # type: ignore[method-assign]
+            self.assertEqual(other.step("task", Calls("twice")), "once")
+        self.assertEqual(len(self.steps("step.started")), 1)
 
     def test_a_task_that_is_cancelled_while_its_step_begins_frees_the_step(self) -> None:
         async def agent() -> Any:

@@ -209,8 +209,11 @@ class Steps:
         """Records the next attempt at the step; returns whether the key is complete instead."""
         while True:
             last = self._newest(step.key)
-            if last is not None and (last.step_id, last.number) not in self._ended and last.is_held():
-                raise last.taken(step.key, self._run.run_id)
+            if last is not None:
+                if (last.step_id, last.number) not in self._ended and last.is_held():
+                    raise last.taken(step.key, self._run.run_id)
+                if self._read_until(ended):   # the result is recorded before the lease is given back
+                    return True
             number = last.number + 1 if last is not None else 1
             lease = Lease(self._lease_s)
             body: Json = {**step._opening, "lease": lease.body}
