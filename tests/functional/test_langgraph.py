@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import json
 import os
 import re
@@ -284,6 +285,23 @@ class Steps(Shown):
                 self.assertEqual(lines[-1], "run.ended success")
                 self.assertEqual(self.call("run.get", run_id=f"langgraph-{config['configurable']['thread_id']}")["run"]["status"], "ended")
                 self.assertEqual(sum(line.endswith(" ok") for line in lines), sum(line.endswith(" 1") for line in lines), lines)
+
+    def test_simultaneous_writes_to_a_finished_thread_are_all_stored(self) -> None:
+        from muniment.checkpoint_threads import CHECKPOINT, WRITES, Threads, run_of
+
+        client = self.daemon.client()
+        self.addCleanup(client.close)
+        threads, thread = Threads(client, "coder"), self.run_id
+        end = {"type": CHECKPOINT, "body": {"ns": "", "id": "1", "parent": None, "end": True}}
+        threads.write(thread, lambda run_id: threads.append(run_id, [end]), ends=True)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            written = [pool.submit(threads.write, thread, lambda run_id, n=n: threads.append(run_id, [{"type": WRITES, "body": {"n": n}}]),
+                                   ends=True) for n in range(80)]
+        for one in written:
+            one.result()
+        events = self.events(run_of(thread))
+        self.assertEqual(sorted(event["body"]["n"] for event in events if event["type"] == WRITES), list(range(80)))
+        self.assertEqual(events[-1]["type"], "run.ended")
 
     def test_a_node_that_failed_runs_again_as_its_next_attempt(self) -> None:
         import graphs

@@ -44,6 +44,9 @@ class Catalogue:
     def __init__(self) -> None:
         self.reading_on = threading.Lock()   # held while events are read
         self.writing = threading.Lock()
+        self.ending = threading.Lock()   # held while a write begins and while the run ends
+        self.writes = 0                  # in progress
+        self.ends = False                # the last of them ends the run if its graph is done
         self.next_run_seq = 0
         self._lock = threading.Lock()
         self._entries: dict[str, dict[str, Entry]] = {}
@@ -170,19 +173,31 @@ class Threads:
         return self._known(run_id).writing
 
     def write(self, thread: str, write: Callable[[str], None], *, ends: bool = False) -> None:
-        """Calls `write` with the thread's run. If the run has ended in the meantime, reopens it and writes again. A run that was
-        reopened, or whose last checkpoint is written (`ends`), ends if its graph is done: writes of tasks may follow the end."""
-        ends = ends or run_of(thread) not in self._opened
+        """Calls `write` with the thread's run. If another process has ended the run in the meantime, reopens it and writes again. A run
+        that was reopened, or whose last checkpoint is written (`ends`), ends if its graph is done: writes of tasks may follow the end.
+        The last of simultaneous writes ends the run."""
+        known = self._known(run_of(thread))
+        with known.ending:
+            known.writes += 1
+            known.ends |= ends or run_of(thread) not in self._opened
+        try:
+            self._write(thread, known, write)
+        finally:
+            with known.ending:
+                known.writes -= 1
+                if known.ends and not known.writes:
+                    known.ends = False
+                    self._end_if_done(thread)
+
+    def _write(self, thread: str, known: Catalogue, write: Callable[[str], None]) -> None:
         try:
             write(self.open(thread))
         except MunimentError as error:
             if error.code not in ("conflict", "not_found"):
                 raise
             self._opened.discard(run_of(thread))
-            ends = True
+            known.ends = True
             write(self.open(thread))
-        if ends:
-            self._end_if_done(thread)
 
     def _end_if_done(self, thread: str) -> None:
         catalogue = self.catalogue(thread)
