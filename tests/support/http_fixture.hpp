@@ -116,10 +116,11 @@ class HttpClient {
   }
   // Waits for `text`, and returns the bytes up to its end; all received bytes if the server closes first.
   std::string read_to(std::string_view text) {
-    std::size_t at = std::string::npos;
+    std::size_t at = std::string::npos, searched = 0;
     loop_.until([&] {
       receive();
-      at = received_.find(text);
+      at = received_.find(text, searched);
+      searched = received_.size() - std::min(received_.size(), text.size() - 1);
       return at != std::string::npos || closed_;
     });
     const std::size_t end = at == std::string::npos ? received_.size() : at + text.size();
