@@ -271,21 +271,27 @@ Result<std::int64_t> Capsule::give_feedback(std::string_view pointer, double val
   return add_frame(FrameType::feedback, about, {});
 }
 
-void Capsule::record_query(const retrieval::Question& question, const retrieval::Answer& answer) {
+std::optional<std::int64_t> Capsule::record_query(const retrieval::Question& question, const retrieval::Answer& answer,
+                                                  const std::function<void(json::Writer&)>& drafted,
+                                                  std::string_view body) {
   json::Writer about;
   about.begin_object().member("query", question.text.substr(0, limits::logged_query_bytes_max));
   about.member("corpora", answer.corpora).member("profile", answer.profile).member("plan_hash", answer.plan_hash);
   about.member("watermark", answer.watermark).key("cards").begin_array();
   for (const retrieval::Card& card : answer.cards) about.string(card.id);
-  about.end_array().end_object();
+  about.end_array();
+  if (drafted) drafted(about);
+  about.end_object();
   // A question repairs nothing: what an interrupted writer left is cut off by one that is asked to write.
-  if (!writes_ && (file_->torn_bytes() > 0 || file_->lost_bytes() > 0)) return;
+  if (!writes_ && (file_->torn_bytes() > 0 || file_->lost_bytes() > 0)) return std::nullopt;
   // Only the file is opened again, since no index changes.
   const auto opened = writes_ ? nullptr : CapsuleFile::open(path_, Access::write_at_once);
-  if (!writes_ && !opened) return;
+  if (!writes_ && !opened) return std::nullopt;
   CapsuleFile& file = writes_ ? *file_ : **opened;
-  const auto frame = file.append_now(FrameType::query, about.text(), {});
-  if (frame && file.commit(false) && writes_) index_->note_appended(*frame);
+  const auto frame = file.append_now(FrameType::query, about.text(), body);
+  if (!frame || !file.commit(static_cast<bool>(drafted))) return std::nullopt;
+  if (writes_) index_->note_appended(*frame);
+  return static_cast<std::int64_t>(frame->header.number);
 }
 
 Result<std::int64_t> Capsule::seq_as_of(Time time) const {

@@ -58,8 +58,11 @@ class Capsule {
 
   // Answers a question as the daemon does. `as_of` is a frame's number. Errors: invalid_argument, corrupt.
   Result<retrieval::Answer> answer(const retrieval::Question& question);
-  // Records a query that was answered, if no other process writes; it may be lost by a power cut.
-  void record_query(const retrieval::Question& question, const retrieval::Answer& answer);
+  // Records a query that was answered, if no other process writes; it may be lost by a power cut. `drafted`: members
+  // about an answer that was drafted from it, whose record is `body` and is durable. Returns the frame's number.
+  std::optional<std::int64_t> record_query(const retrieval::Question& question, const retrieval::Answer& answer,
+                                           const std::function<void(json::Writer&)>& drafted = {},
+                                           std::string_view body = {});
   Result<std::int64_t> give_feedback(std::string_view pointer, double value, std::string_view about);
   Result<std::int64_t> add_frame(FrameType type, std::string_view about, std::string_view body);
 

@@ -10,6 +10,7 @@
 #include "base/json/json_lists.hpp"
 #include "base/limits.hpp"
 #include "evidence/pointer.hpp"
+#include "retrieval/answer/asked_question.hpp"
 #include "retrieval/plan/markup.hpp"
 #include "retrieval/query/pack_building.hpp"
 
@@ -152,6 +153,30 @@ Result<std::string> Server::build_context(Params params) {
   take_answers(building, std::move(answers));
   RETURN_IF_ERROR(fill_pack(building, params, std::chrono::steady_clock::now() + pack_patience));
   json::Writer out = pack_reply(building);
+  return std::move(out.end_object()).text();
+}
+
+Result<std::string> Server::ask(Params params) {
+  if (params["settings"]["cloud_allowed"].as_bool().value_or(false))
+    return Error(Errc::invalid_argument, "cloud_allowed: a capsule asks no cloud service. Omit --cloud.");
+  ASSIGN_OR_RETURN(retrieval::Question common, common_question(params));
+  ASSIGN_OR_RETURN(retrieval::AskedQuestion asked,
+                   retrieval::asked_question_of(params, std::move(common), Clock().now()));
+  const retrieval::Question& question = asked.building.questions.front();
+  ASSIGN_OR_RETURN(const retrieval::Answer answer, capsule_->answer(question));
+  take_answers(asked.building, {answer});
+  RETURN_IF_ERROR(draft_answer(asked, nullptr, std::chrono::steady_clock::now() + pack_patience));
+  const auto seq = capsule_->record_query(
+      question, answer,
+      [&](json::Writer& about) {
+        about.member("id", asked.id.text()).member("drafter", asked.drafter).member("prompt_hash", asked.prompt_hash);
+        write_answer(about, asked);
+        about.member("confidence", asked.confidence);
+      },
+      answer_manifest(asked));
+  if (!seq) asked.building.degraded.emplace_back("the answer is not recorded: the capsule cannot be written");
+  json::Writer out = answer_reply(asked, seq ? fmt::format("frame://{}", *seq) : std::string());
+  if (seq) out.member("seq", *seq);
   return std::move(out.end_object()).text();
 }
 
@@ -355,6 +380,7 @@ Result<std::string> Server::call(std::string_view method, Params params, std::st
   if (!capsule_) return failed_;
   if (method == "evidence.retrieve") return retrieve(params);
   if (method == "context.build") return build_context(params);
+  if (method == "ask") return ask(params);
   if (method == "corpus.ingest") return ingest(params);
   if (method == "corpus.list") return list_corpora();
   if (method == "document.list") return list_documents(params);

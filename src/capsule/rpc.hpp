@@ -32,6 +32,7 @@ class Server {
   Result<std::string> ingest(Params params);
   Result<std::string> retrieve(Params params);
   Result<std::string> build_context(Params params);
+  Result<std::string> ask(Params params);
   Result<std::string> resolve(Params params);
   Result<std::string> feedback(Params params);
   Result<std::string> log(Params params);

@@ -2,6 +2,7 @@
 disk, and the independent reader."""
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pathlib
@@ -70,6 +71,34 @@ class Alone(CapsuleCase):
         info = json.loads(self.run_words("--json", "capsule", "info", self.file).stdout)
         self.assertEqual((info["types"]["document"], info["types"]["feedback"], info["types"]["log"]), (2, 1, 1))
         self.run_words("capsule", "verify", self.file)
+
+    def test_ask_answers_with_sentences_and_records_the_answer(self) -> None:
+        self.write("plan.md", "# Plan\n\nThe harbour crane is repaired in March.\n")
+        self.write("lamp.txt", "The lamp is brass.\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        said = self.run_words("--capsule", self.file, "ask", "When is the harbour crane repaired?", code=0)
+        self.assertTrue(said.stdout.startswith("The harbour crane is repaired in March. [1]"), said.stdout)
+        reply = json.loads(self.capsule("--json", "ask", "Is the lamp brass?", "--file", "notes/lamp.txt"))
+        self.assertEqual([one["document"] for one in reply["provenance"]["local"]], ["lamp.txt"])
+        reader = muniment_capsule.Capsule(str(self.file))
+        frame = list(reader.frames())[reply["seq"]]
+        self.assertEqual((frame.type, reply["logs_ref"]), ("query", f"frame://{reply['seq']}"))
+        recorded, manifest = json.loads(frame.about), json.loads(frame.body)
+        self.assertEqual((recorded["id"], recorded["answer"]), (reply["id"], reply["answer"]))
+        self.assertEqual((manifest["kind"], manifest["passages"][0]["pointer"]), ("answer", recorded["citations"][0]["pointer"]))
+        nothing = json.loads(self.capsule("--json", "ask", "Who painted the ceiling?", "--tag", "absent"))
+        self.assertEqual((nothing["answer"], nothing["provenance"]["local"]), ("Not in the evidence.", []))
+        self.capsule("ask", "x", "--cloud", code=1)
+        self.run_words("capsule", "verify", self.file)
+
+    def test_an_answer_that_cannot_be_recorded_says_so(self) -> None:
+        self.write("lamp.txt", "The lamp is brass.\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        with self.file.open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            reply = json.loads(self.capsule("--json", "ask", "Is the lamp brass?"))
+        self.assertIn("not recorded", reply["degraded"][0])
+        self.assertNotIn("seq", reply)
 
     def test_an_update_appends_and_the_past_is_found(self) -> None:
         self.write("plan.md", "The crane is repaired in March.\n")
@@ -204,7 +233,15 @@ class BesideADaemon(CapsuleCase, DaemonCase):
             self.assertEqual(ours["cards"], theirs["cards"], question)
             self.assertEqual((ours["lanes"], ours.get("reason")), (theirs["lanes"], theirs.get("reason")), question)
             found += len(ours["cards"])
+            answers = [json.loads(self.capsule("--json", "ask", question)), self.parsed(*ask, "ask", question)]
+            for one in answers:
+                for name in ("id", "logs_ref", "seq"):
+                    one.pop(name)
+            self.assertEqual(answers[0], answers[1], question)
         self.assertGreater(found, 50)
+
+    def parsed(self, *words: Any) -> Any:
+        return json.loads(subprocess.run([str(word) for word in words], check=True, capture_output=True, timeout=PATIENCE_S).stdout)
 
 
 if __name__ == "__main__":
