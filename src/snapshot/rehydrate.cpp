@@ -17,7 +17,7 @@ std::string_view view_of(const Salt& salt) { return {reinterpret_cast<const char
 // Compares the row with its event. If a row and its hash were edited together, its event, which the run's chain
 // protects, shows the change.
 Status check_event(store::Reader& reader, const store::SnapshotRow& row) {
-  ASSIGN_OR_RETURN(const std::optional<events::Event> event, reader.event_as_recorded(row.event_seq));
+  ASSIGN_OR_RETURN(const std::optional<events::Event> event, reader.confirmed(reader.event_at(row.event_seq)));
   if (!event || event->type != "snapshot.taken" || event->run_no != row.run_no) {
     return Error(Errc::corrupt, "event " + std::to_string(row.event_seq) + " is not its snapshot.taken");
   }

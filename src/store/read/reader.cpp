@@ -50,7 +50,7 @@ Result<std::int64_t> Reader::seq_as_of(Time time) {
                    }));
   // The times on both sides decide.
   for (const std::int64_t seq : {found, found + 1}) {
-    if (seq >= 0) RETURN_IF_ERROR(event_as_recorded(seq));
+    if (seq >= 0) RETURN_IF_ERROR(confirmed(event_at(seq)));
   }
   return found;
 }

@@ -130,12 +130,12 @@ class Reader {
   Result<std::map<std::int64_t, Error>> differing(const std::vector<events::Event>& events);
   // Returns the first of these errors.
   Status confirm(const std::vector<events::Event>& events);
+  // Returns what was read here, once it is confirmed.
+  Result<std::optional<events::Event>> confirmed(Result<std::optional<events::Event>> read);
   // Holds evidence that was read here against its events. Errors: corrupt, unavailable.
   Status confirm(const std::vector<EvidenceRow>& evidence);
   // The same for snapshots. Errors: corrupt, unavailable.
   Status confirm(const std::vector<SnapshotRow>& snapshots);
-  // Like event_at, but of the event that the log recorded. Errors: also corrupt.
-  Result<std::optional<events::Event>> event_as_recorded(std::int64_t seq);
   // Holds each event of the filter's run, without its body, against the log's tree: what the filter leaves out might be
   // an event whose type, step, actor or time was changed. `from_seq` and `to_seq` are inclusive.
   Status confirm_run(const EventFilter& filter, std::int64_t from_seq, std::int64_t to_seq);

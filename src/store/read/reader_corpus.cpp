@@ -150,9 +150,9 @@ auto read_fitting(Reader::Impl& impl, std::string_view corpus, Read read, Fits f
 std::int64_t seq_of(const std::optional<DocumentRow>& row) { return row ? row->seq : -1; }
 
 // Puts the actor of its first revision into the row of a corpus. Returns false if the log does not tell who it is.
-// Errors: as for event_as_recorded.
+// Errors: as for `confirm`.
 Result<bool> put_owner(Reader& reader, CorpusRow& row, std::int64_t first_seq) {
-  ASSIGN_OR_RETURN(const auto first, reader.event_as_recorded(first_seq));
+  ASSIGN_OR_RETURN(const auto first, reader.confirmed(reader.event_at(first_seq)));
   if (!first) return false;
   if (row.first_seq != first_seq || row.owner != first->actor)
     log_warning("a row of the table corpus differs from the log, and is not used",

@@ -219,10 +219,9 @@ Result<std::int64_t> Reader::event_count() {
   });
 }
 
-Result<std::optional<Event>> Reader::event_as_recorded(std::int64_t seq) {
-  ASSIGN_OR_RETURN(std::optional<Event> event, event_at(seq));
-  if (event) RETURN_IF_ERROR(confirm({*event}));
-  return event;
+Result<std::optional<Event>> Reader::confirmed(Result<std::optional<Event>> read) {
+  if (read && *read) RETURN_IF_ERROR(confirm({**read}));
+  return read;
 }
 
 namespace {

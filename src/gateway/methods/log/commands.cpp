@@ -79,7 +79,7 @@ Status write_output(Call& call, json::Writer& out, const store::Run& run, std::s
 
 Result<events::Event> started_command(Call& call, const store::Run& run, const std::string& command_id) {
   const Uuid id = parse_uuid(command_id).value_or(Uuid{});
-  ASSIGN_OR_RETURN(auto event, call.reader->event_by_id(run.view().run_no, id));
+  ASSIGN_OR_RETURN(auto event, call.reader->confirmed(call.reader->event_by_id(run.view().run_no, id)));
   if (event && event->type == "command.started") return std::move(*event);
   return Error(Errc::not_found, "no command " + command_id + " in run " + run.run_id +
                                     ". Send the command_id that command.start returned");

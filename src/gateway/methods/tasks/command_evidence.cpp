@@ -52,7 +52,7 @@ std::string suite_of(const completion::Command& command) {
 
 Result<events::Event> event_of(Call& call, const store::Run& run, const Uuid& id, std::string_view type,
                                const Error& missing) {
-  ASSIGN_OR_RETURN(auto event, call.reader->event_by_id(run.view().run_no, id));
+  ASSIGN_OR_RETURN(auto event, call.reader->confirmed(call.reader->event_by_id(run.view().run_no, id)));
   if (!event || event->type != type || !event->body) return missing;
   return std::move(*event);
 }

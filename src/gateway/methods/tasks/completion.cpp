@@ -1,6 +1,7 @@
 // task.validate and task.complete: collect the evidence (pieces.cpp), judge it (evidence/completion/) and ask the
 // policy's custom validators. The findings are committed before the reply.
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -66,45 +67,53 @@ void write_judgement(json::Writer& out, const Judged& judged) {
   write_halted(out, judged.pieces.outcome);
 }
 
-// Returns the seq of the command's end, or of the evidence if the end cannot be found.
-Result<std::int64_t> end_of_command(Call& call, const store::EvidenceRow& row) {
-  ASSIGN_OR_RETURN(const auto run, load_run(call, row.run_id));
-  if (!run) return row.seq;
-  ASSIGN_OR_RETURN(const auto ended,
-                   call.reader->event_by_id(run->view().run_no, make_uuid_v8("command.end/" + row.command_id->text())));
-  return ended ? ended->seq : row.seq;
-}
-
-// Returns the seq at which the check of the piece ended, for a recorded or an attested command; nullopt for others.
-Result<std::optional<std::int64_t>> end_of_check(Call& call, const store::EvidenceRow& row,
-                                                 const completion::Piece& piece) {
+// Returns the event with which the check of the piece ended, for a recorded or an attested command; nullopt for others.
+Result<std::optional<events::Event>> end_of_check(Call& call, const store::EvidenceRow& row,
+                                                  const completion::Piece& piece) {
+  store::Reader& reader = *call.reader;
   if (row.command_id) {
-    ASSIGN_OR_RETURN(const std::int64_t seq, end_of_command(call, row));
-    return std::optional(seq);
+    ASSIGN_OR_RETURN(const auto run, load_run(call, row.run_id));
+    if (!run) return reader.confirmed(reader.event_at(row.seq));
+    ASSIGN_OR_RETURN(auto ended, reader.confirmed(reader.event_by_id(
+                                     run->view().run_no, make_uuid_v8("command.end/" + row.command_id->text()))));
+    if (!ended)
+      return Error(Errc::corrupt, fmt::format("the end of command {} is missing: the log was changed. Run "
+                                              "muniment-verify",
+                                              row.command_id->text()));
+    return ended;
   }
-  if (piece.attested_by.empty() || !piece.command) return std::optional<std::int64_t>();
-  ASSIGN_OR_RETURN(const std::int64_t seq, call.reader->seq_as_of(piece.command->ended_at));
-  return std::optional(std::min(seq, row.seq));
+  if (piece.attested_by.empty() || !piece.command) return std::optional<events::Event>();
+  ASSIGN_OR_RETURN(const std::int64_t seq, reader.seq_as_of(piece.command->ended_at));
+  return reader.confirmed(reader.event_at(std::clamp<std::int64_t>(seq, 0, row.seq)));
 }
 
 // Returns whether a file.changed event of the run follows the check: the first end of a recorded or attested command,
 // or else the newest piece.
 Result<bool> files_changed_since(Call& call, const store::Run& run, const Pieces& pieces) {
+  store::Reader& reader = *call.reader;
+  std::int64_t newest = -1;
+  std::optional<events::Event> ended;
+  for (std::size_t i = 0; i < pieces.uses.size(); ++i) {
+    const auto& use = pieces.uses[i];
+    if (!use || use->reader != call.reader) continue;
+    newest = std::max(newest, use->row.seq);
+    ASSIGN_OR_RETURN(auto end, end_of_check(call, use->row, pieces.pieces[i]));
+    if (end && (!ended || end->seq < ended->seq)) ended = std::move(end);
+  }
+  if (newest < 0) return false;
+  if (!ended) {
+    ASSIGN_OR_RETURN(ended, reader.confirmed(reader.event_at(newest)));
+  }
   store::EventFilter filter;
   filter.run_no = run.view().run_no;
   filter.types = {"file.changed"};
   filter.archived_bodies = false;
-  std::optional<std::int64_t> ended, newest;
-  for (std::size_t i = 0; i < pieces.uses.size(); ++i) {
-    const auto& use = pieces.uses[i];
-    if (!use || use->reader != call.reader) continue;
-    newest = std::max(newest.value_or(-1), use->row.seq);
-    ASSIGN_OR_RETURN(const auto end, end_of_check(call, use->row, pieces.pieces[i]));
-    if (end) ended = std::min(ended.value_or(*end), *end);
-  }
-  if (!newest) return false;
-  filter.from_seq = ended.value_or(*newest) + 1;
-  ASSIGN_OR_RETURN(const auto events, call.reader->events(filter, 1));
+  filter.from_seq = ended ? ended->seq + 1 : newest + 1;
+  if (ended && ended->run_no == filter.run_no) filter.from_run_seq = ended->run_seq + 1;
+  ASSIGN_OR_RETURN(const auto events, reader.events(filter, 1));
+  RETURN_IF_ERROR(reader.confirm_run(filter, filter.from_seq, std::numeric_limits<std::int64_t>::max()));
+  const std::int64_t next_run_seq = run.next_run_seq();
+  RETURN_IF_ERROR(reader.check_run(*filter.run_no, next_run_seq - 1, next_run_seq));
   return !events.empty();
 }
 

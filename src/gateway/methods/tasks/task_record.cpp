@@ -14,7 +14,7 @@ constexpr std::size_t detail_bytes_max = 2000;
 constexpr std::size_t id_bytes_max = 256;
 
 Result<events::Event> event_at(store::Reader& reader, std::int64_t seq, std::string_view type) {
-  ASSIGN_OR_RETURN(auto event, reader.event_as_recorded(seq));
+  ASSIGN_OR_RETURN(auto event, reader.confirmed(reader.event_at(seq)));
   if (event && event->type == type) return std::move(*event);
   return Error(Errc::corrupt, "the table of tasks names event " + std::to_string(seq) + ", which is no " +
                                   std::string(type) + ". Run muniment-verify");
