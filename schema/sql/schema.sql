@@ -776,6 +776,7 @@ CREATE TABLE public.report_price (
     cached_input numeric NOT NULL,
     cache_write numeric NOT NULL,
     current boolean NOT NULL,
+    list_date date,
     CONSTRAINT report_price_cache_write_check CHECK ((cache_write >= (0)::numeric)),
     CONSTRAINT report_price_cached_input_check CHECK ((cached_input >= (0)::numeric)),
     CONSTRAINT report_price_input_check CHECK ((input >= (0)::numeric)),
@@ -786,6 +787,7 @@ CREATE TABLE public.report_price (
 COMMENT ON TABLE public.report_price IS 'Prices of models in USD per million tokens, from the setting prices; not derived from the log';
 COMMENT ON COLUMN public.report_price.version IS 'First 12 digits of the SHA-256 of the price list';
 COMMENT ON COLUMN public.report_price.current IS 'True for the list that the daemon found at its last start';
+COMMENT ON COLUMN public.report_price.list_date IS 'Date of the price list; NULL if only the setting prices names prices';
 CREATE TABLE public.report_span (
     log_no smallint NOT NULL,
     kind text NOT NULL,
@@ -1605,6 +1607,119 @@ COMMENT ON COLUMN report.command_report.ended_seq IS 'seq of its command.ended e
 COMMENT ON COLUMN report.command_report.program IS 'Resolved path of the program; NULL: the command is no evidence, or once redacted';
 COMMENT ON COLUMN report.command_report.own_program IS 'Reason why the agent may have made what ran; NULL: none was found';
 COMMENT ON COLUMN report.command_report.left_out IS 'A file of tests that the command line leaves out; NULL: none was found';
+CREATE VIEW report.cost_report WITH (security_barrier='true') AS
+ WITH total AS MATERIALIZED (
+         SELECT c_1.log_no,
+            c_1.run_no,
+            ((COALESCE(e.occurred_at, c_1.last_occurred_at, e.recorded_at) AT TIME ZONE 'UTC'::text))::date AS day,
+                CASE
+                    WHEN (c_1.currency IS NULL) THEN public.report_number((e.body #>> '{usage,cost,amount}'::text[]))
+                    ELSE NULL::numeric
+                END AS cost,
+            (e.body #>> '{usage,cost,currency}'::text[]) AS currency,
+                CASE
+                    WHEN (c_1.input_tokens IS NULL) THEN public.report_number((e.body #>> '{usage,input_tokens}'::text[]))
+                    ELSE NULL::numeric
+                END AS input_tokens,
+                CASE
+                    WHEN (c_1.output_tokens IS NULL) THEN public.report_number((e.body #>> '{usage,output_tokens}'::text[]))
+                    ELSE NULL::numeric
+                END AS output_tokens,
+                CASE
+                    WHEN (c_1.cached_input_tokens IS NULL) THEN public.report_number((e.body #>> '{usage,cached_input_tokens}'::text[]))
+                    ELSE NULL::numeric
+                END AS cached_input_tokens
+           FROM ((( SELECT report_place.log_no,
+                    report_place.run_no,
+                    max(report_place.seq) AS seq
+                   FROM public.report_place
+                  WHERE (report_place.type = 'run.ended'::text)
+                  GROUP BY report_place.log_no, report_place.run_no) p_1
+             JOIN public.report_run c_1 USING (log_no, run_no))
+             JOIN public.event e ON (((e.log_no = p_1.log_no) AND (e.seq = p_1.seq))))
+          WHERE ((e.body -> 'usage'::text) IS NOT NULL)
+        ), part AS (
+         SELECT s.log_no,
+            s.run_no,
+            ((COALESCE(s.began_at, s.ended_at) AT TIME ZONE 'UTC'::text))::date AS day,
+            COALESCE(s.answered_by, s.name) AS model,
+            COALESCE(s.currency, 'USD'::text) AS currency,
+            count(*) AS calls,
+            sum(s.input_tokens) AS input_tokens,
+            sum(s.output_tokens) AS output_tokens,
+            sum(s.cached_input_tokens) AS cached_input_tokens,
+            sum(s.cost) AS recorded,
+            sum(s.estimate) FILTER (WHERE (t.cost IS NULL)) AS estimated,
+            min(s.price_list) FILTER (WHERE (t.cost IS NULL)) AS price_list,
+            count(*) FILTER (WHERE ((t.cost IS NULL) AND (s.cost_basis IS NULL) AND (COALESCE(s.input_tokens, s.output_tokens) IS NOT NULL))) AS unpriced_calls
+           FROM (public.report_model_span s
+             LEFT JOIN total t USING (log_no, run_no))
+          GROUP BY s.log_no, s.run_no, (((COALESCE(s.began_at, s.ended_at) AT TIME ZONE 'UTC'::text))::date), COALESCE(s.answered_by, s.name), COALESCE(s.currency, 'USD'::text)
+        UNION ALL
+         SELECT t.log_no,
+            t.run_no,
+            t.day,
+            ( SELECT
+                        CASE
+                            WHEN (min(COALESCE(s.answered_by, s.name)) = max(COALESCE(s.answered_by, s.name))) THEN min(COALESCE(s.answered_by, s.name))
+                            ELSE NULL::text
+                        END AS "case"
+                   FROM public.report_span_model s
+                  WHERE ((s.log_no = t.log_no) AND (s.run_no = t.run_no))) AS "case",
+            COALESCE(t.currency, 'USD'::text) AS "coalesce",
+            0,
+            t.input_tokens,
+            t.output_tokens,
+            t.cached_input_tokens,
+            t.cost,
+            NULL::numeric,
+            NULL::text,
+            0
+           FROM total t
+          WHERE (COALESCE(t.cost, t.input_tokens, t.output_tokens) IS NOT NULL)
+        )
+ SELECT p.log_no,
+    r.run_id,
+    COALESCE(p.day, ((COALESCE(c.last_occurred_at, r.started_at) AT TIME ZONE 'UTC'::text))::date) AS day,
+    r.agent,
+    r.owner,
+    r.labels,
+    (ARRAY['observed'::text, 'reported'::text, 'imported'::text])[r.origin] AS origin,
+    p.model,
+    p.calls,
+    p.input_tokens,
+    p.output_tokens,
+    p.cached_input_tokens,
+    p.recorded,
+    p.estimated,
+        CASE
+            WHEN (COALESCE(p.recorded, p.estimated) IS NOT NULL) THEN p.currency
+            ELSE NULL::text
+        END AS currency,
+    p.price_list,
+    p.unpriced_calls
+   FROM ((part p
+     JOIN public.run r USING (log_no, run_no))
+     LEFT JOIN public.report_run c USING (log_no, run_no))
+  WHERE report.sees(r.run_id);
+COMMENT ON VIEW report.cost_report IS 'Costs and tokens by run, day and model: recorded costs, and estimates by the current prices';
+COMMENT ON COLUMN report.cost_report.log_no IS 'Number of the log within this database';
+COMMENT ON COLUMN report.cost_report.run_id IS 'Run id';
+COMMENT ON COLUMN report.cost_report.day IS 'Day of the calls in UTC; for an import, by the times of its source, otherwise the day of the import';
+COMMENT ON COLUMN report.cost_report.agent IS 'Agent of the run';
+COMMENT ON COLUMN report.cost_report.owner IS 'Identity that started the run';
+COMMENT ON COLUMN report.cost_report.labels IS 'Labels of the run';
+COMMENT ON COLUMN report.cost_report.origin IS 'Source of the run: observed, reported or imported';
+COMMENT ON COLUMN report.cost_report.model IS 'Model that answered, otherwise the requested one; NULL for the totals of a run with several models';
+COMMENT ON COLUMN report.cost_report.calls IS 'Number of model calls; 0 for totals that the source gives only for the whole run';
+COMMENT ON COLUMN report.cost_report.input_tokens IS 'Tokens read by the model; NULL if unknown';
+COMMENT ON COLUMN report.cost_report.output_tokens IS 'Tokens written by the model; NULL if unknown';
+COMMENT ON COLUMN report.cost_report.cached_input_tokens IS 'Input tokens from the provider''s cache; NULL if unknown';
+COMMENT ON COLUMN report.cost_report.recorded IS 'Recorded cost; NULL if none is recorded';
+COMMENT ON COLUMN report.cost_report.estimated IS 'Cost in USD that is estimated by the current prices, of calls without a recorded one; NULL if nothing is estimated';
+COMMENT ON COLUMN report.cost_report.currency IS 'Currency of both costs; NULL without a cost';
+COMMENT ON COLUMN report.cost_report.price_list IS 'Version of the prices of the estimate (report.price)';
+COMMENT ON COLUMN report.cost_report.unpriced_calls IS 'Number of calls with tokens, but with neither a recorded cost nor a price';
 CREATE VIEW report.document_report WITH (security_barrier='true') AS
  SELECT d.log_no,
     d.corpus,
@@ -2076,7 +2191,8 @@ CREATE VIEW report.price WITH (security_barrier='true') AS
     p.output,
     p.cached_input,
     p.cache_write,
-    p.current
+    p.current,
+    p.list_date
    FROM public.report_price p;
 COMMENT ON VIEW report.price IS 'Prices of models by which costs are estimated: the current list, and earlier ones';
 COMMENT ON COLUMN report.price.version IS 'Version of the list: the first 12 digits of its SHA-256';
@@ -2086,6 +2202,7 @@ COMMENT ON COLUMN report.price.output IS 'USD per million output tokens';
 COMMENT ON COLUMN report.price.cached_input IS 'USD per million input tokens read from the provider''s cache';
 COMMENT ON COLUMN report.price.cache_write IS 'USD per million input tokens written to the provider''s cache';
 COMMENT ON COLUMN report.price.current IS 'True for the list that the daemon uses';
+COMMENT ON COLUMN report.price.list_date IS 'Date of the price list; NULL if only the setting prices names prices';
 CREATE VIEW report.recall_report WITH (security_barrier='true') AS
  SELECT p.log_no,
     r.run_id,

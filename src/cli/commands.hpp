@@ -35,6 +35,7 @@ void add_memory_commands(CLI::App& app, Session& session);       // remember, fo
 void add_log_command(CLI::App& app, Session& session);           // log
 void add_capsule_commands(CLI::App& app, Session& session);      // capsule …
 void add_export_command(CLI::App& app, Session& session);        // export
+void add_cost_command(CLI::App& app, Session& session);          // cost
 void add_sql_command(CLI::App& app, Session& session);           // sql
 void add_audit_commands(CLI::App& app, Session& session);        // audit …
 void add_bundle_commands(CLI::App& audit, Session& session);     // audit export, import, report

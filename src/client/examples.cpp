@@ -28,6 +28,7 @@ constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"config", "muniment config print"},
     {"config print", "muniment config print"},
     {"config check", "muniment config check --config /etc/muniment/muniment.toml"},
+    {"cost", "muniment cost --by month,agent --since 2026-01-01"},
     {"doctor", "muniment doctor"},
     {"model", "muniment model list"},
     {"model install", "muniment model install bge-small-en-v1.5"},

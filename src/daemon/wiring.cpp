@@ -142,7 +142,7 @@ class Impatience {
 }  // namespace
 
 Status Daemon::Parts::open_followers(const Config& config) {
-  ASSIGN_OR_RETURN(const Prices prices, parse_prices(config.prices));
+  ASSIGN_OR_RETURN(const PriceList prices, read_price_list(config.price_list, config.prices));
   store::Connection writer(place.uri, store::DatabaseRole::writer);
   RETURN_IF_ERROR(store::keep_prices(writer, prices));
   audit::PublisherOptions publishing;

@@ -277,7 +277,7 @@ class Costs(Used):
         shown = self.muniment("run", "show", self.run_id).stdout
         self.assertIn("→ read 1.py: ok 1.5 s 0 B", shown)
         self.assertIn("▸ read 2.py", shown)
-        [version] = re.findall(r"≈0\.7500 USD: 1 answer of models by the configured prices, version ([0-9a-f]{12})\n", shown)
+        [version] = re.findall(r"≈0\.7500 USD: 1 answer of models by the prices of the daemon, version ([0-9a-f]{12})\n", shown)
         # Every figure is the daemon's, by its own price list: that of the list, of SQL and of the report.
         [row] = [line.split("\t") for line in self.muniment("run", "list", "-n", "0").stdout.splitlines() if f"\t{self.run_id}\t" in line]
         self.assertEqual(row[-1], "≈0.7500 USD")
@@ -287,12 +287,12 @@ class Costs(Used):
                          [{"cost": 0.75, "currency": "USD", "cost_basis": f"prices {version}"}])
         self.assertEqual(self.rows("sql", "-c", f"SELECT cost, cost_estimated, price_list FROM report.run_report WHERE run_id = '{self.run_id}'"),
                          [{"cost": 0.75, "cost_estimated": 0.75, "price_list": version}])
-        self.assertEqual(self.rows("sql", "-c", "SELECT model, input, cache_write FROM report.price WHERE current"), [{"model": "gpt-4o", "input": 2.5, "cache_write": 2.5}])
+        self.assertEqual(self.rows("sql", "-c", "SELECT model, input, cache_write FROM report.price WHERE current AND model = 'gpt-4o'"), [{"model": "gpt-4o", "input": 2.5, "cache_write": 2.5}])
         report = self.daemon.folder / "costs.md"
         self.muniment("audit", "report", self.run_id, "-o", report)
         text = report.read_text()
         self.assertIn("≈0.75 USD", text)
-        self.assertIn(f"by the prices of version {version} in the daemon's configuration", text)
+        self.assertIn(f"by the daemon's prices of version {version}", text)
 
 
 class Repriced(DaemonCase):
@@ -319,7 +319,7 @@ class Repriced(DaemonCase):
         self.assertEqual((second[0][:2], second[1]), (("3.125", "USD"), first[1]))
         self.assertNotEqual(second[0][2], first[0][2])
         self.assertEqual(self.daemon.stop(), 0)
-        config.write_text(before.replace(PRICES, ""))
+        config.write_text(before.replace(PRICES, 'price_list = "none"\n'))
         self.restart()
         self.assertEqual(basis(), first[1:], "without prices nothing is estimated")
         self.assertEqual(self.daemon.stop(), 0)

@@ -17,7 +17,7 @@ std::string price(const std::string& uri, const std::string& text) {
   const auto prices = parse_prices(text);
   EXPECT_TRUE(prices.ok());
   Connection writer(uri, DatabaseRole::writer);
-  const Status kept = keep_prices(writer, *prices);
+  const Status kept = keep_prices(writer, {"2026-11-30", *prices});
   EXPECT_TRUE(kept) << kept.error().message;
   return version_of(*prices);
 }
@@ -88,6 +88,40 @@ TEST_F(Report, AnEstimateIsNotAddedToAnotherCurrencyNorToTheCostOfTheWholeRun) {
   ASSERT_TRUE(listed.ok());
   EXPECT_EQ(listed->front().cost, (RunCost{"0.25", "EUR", std::nullopt, std::nullopt}));
   EXPECT_EQ(listed->back().cost, (RunCost{"2", "EUR", std::nullopt, std::nullopt}));
+}
+
+TEST_F(Report, CostsByDayAndModelAddUpToThoseOfTheRuns) {
+  follow();
+  const auto run = start_run("r1");
+  answer_model(run, "estimated", R"({"input_tokens":1000000,"output_tokens":0})");
+  answer_model(run, "recorded", R"({"input_tokens":9,"output_tokens":9,"cost":{"amount":2,"currency":"USD"}})");
+  append(
+      run, "model.answered",
+      R"({"call_id":"other","status":"ok","model":"m-2","finish_reasons":[],"content":[],"usage":{"input_tokens":5}})");
+  // The source of the second run gives only its total, which leaves nothing to estimate.
+  const auto whole = start_run("r2");
+  answer_model(whole, "counted", R"({"input_tokens":7,"output_tokens":1})");
+  append(
+      whole, "run.ended",
+      R"({"outcome":"success","usage":{"input_tokens":70,"output_tokens":10,"cost":{"amount":0.5,"currency":"USD"}}})");
+  const auto tokens = start_run("r3");
+  append(tokens, "run.ended", R"({"outcome":"success","usage":{"input_tokens":70,"output_tokens":10}})");
+  catch_up();
+  const std::string version = price(uri, R"({"m-1":{"input":3,"output":10}})");
+  const std::string rows =
+      "SELECT string_agg(concat_ws(' ', run_id, coalesce(model, '-'), calls, input_tokens, recorded, 'e' || estimated, "
+      "currency, unpriced_calls), ', ' ORDER BY run_id, model, calls DESC) FROM report.cost_report";
+  EXPECT_EQ(ask(rows),
+            "r1 m-1-0613 2 1000009 2 e3 USD 0, r1 m-2 1 5 1, r2 m-1-0613 1 7 0, r2 m-1-0613 0 0.5 USD 0, r3 - 0 70 0");
+  EXPECT_EQ(ask("SELECT count(*) FROM report.cost_report WHERE day <> (now() AT TIME ZONE 'UTC')::date"), "0");
+  EXPECT_EQ(ask("SELECT string_agg(DISTINCT price_list, ' ') FROM report.cost_report"), version);
+  EXPECT_EQ(ask("SELECT DISTINCT list_date FROM report.price"), "2026-11-30");
+  EXPECT_EQ(ask("SELECT count(*) FROM report.run_report r JOIN (SELECT run_id, sum(input_tokens) AS tokens, "
+                "sum(coalesce(recorded, 0) + coalesce(estimated, 0)) FILTER (WHERE currency IS NOT NULL) AS cost "
+                "FROM report.cost_report GROUP BY run_id) c USING (run_id) "
+                "WHERE r.cost IS NOT DISTINCT FROM c.cost AND r.input_tokens = c.tokens"),
+            "3");
+  EXPECT_EQ(ask("SET muniment.runs = 'r3'; SELECT count(DISTINCT run_id) FROM report.cost_report"), "1");
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST(Timeline, AnEstimatedCostIsMarkedAndItsPriceListNamed) {
   const std::string text = timeline_of(events, {}, observed_run, {{{12, 0.0075}, {13, 0.0075}}, "0123456789ab"});
   EXPECT_NE(text.find("1,000 in · 500 out · ≈0.0075 USD hi"), std::string::npos) << text;
   EXPECT_NE(text.find("1,000 in · 500 out · 0.50 USD hi"), std::string::npos) << text;
-  EXPECT_NE(text.find("≈0.0150 USD: 2 answers of models by the configured prices, version 0123456789ab\n"),
+  EXPECT_NE(text.find("≈0.0150 USD: 2 answers of models by the prices of the daemon, version 0123456789ab\n"),
             std::string::npos)
       << text;
   EXPECT_EQ(timeline_of(events).find("≈"), std::string::npos);

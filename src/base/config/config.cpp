@@ -147,8 +147,10 @@ constexpr ConfigKey table[] = {
      "TOML file with rules in the format of gitleaks, which find secrets in addition to the built-in rules (default: none)."},
     {"sanitiser_secrets", &Config::sanitiser_secrets, "", "", 0, 0,
      "File with one secret of 8 bytes or more per line, which is removed wherever secrets are (default: none)."},
+    {"price_list", &Config::price_list, "", "", 0, 0,
+     "JSON file with the prices of models, by which costs that were not recorded are estimated (docs/recording.md; default: the dated list of the program; none: no list)."},
     {"prices", &Config::prices, "", "", 0, 0,
-     "Prices of models, one table each, by which costs that were not recorded are estimated: [prices.\"gpt-4o\"] input = 2.5, output = 10 (USD per million tokens)."},
+     "Prices that replace those of the list or add to it, one table for each model: [prices.\"gpt-4o\"] input = 2.5, output = 10 (USD per million tokens)."},
     {"webhooks", &Config::webhooks, "", "", 0, 0,
      "Receivers of signed HTTP messages about events, one table each: [webhooks.NAME] url, secret_file, types (docs/operations.md)."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
@@ -289,6 +291,8 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
   if ((key.key == "completion_policy" || key.key == "attestation_keys" || key.key.starts_with("sanitiser_")) &&
       !value.empty() && !value.starts_with('/'))
     return bad_value(key, value, "give an absolute path; ~ is not expanded");
+  if (key.key == "price_list" && !value.empty() && value != "none" && !value.starts_with('/'))
+    return bad_value(key, value, "give an absolute path, or none; ~ is not expanded");
   if (key.key == "embed_api" && !value.empty() && value != "openai" && value != "ollama" && value != "tei") {
     return bad_value(key, value, "give openai, ollama or tei, or nothing");
   }

@@ -86,7 +86,8 @@ struct Config {
   std::string sanitiser_rules;         // a file of rules in the format of gitleaks; empty: the built-in rules
   std::string sanitiser_secrets;       // file with one secret per line; empty: none
   std::string attestation_keys;        // file with one verifier key per line; empty: none
-  std::string prices;                  // prices of models as JSON (prices.hpp); empty: none
+  std::string price_list;              // a JSON file of prices; empty: the program's list; none: no list
+  std::string prices;                  // prices of models as JSON, which replace those of the list (prices.hpp)
   std::string webhooks;                // receivers of messages as JSON (webhooks.hpp); empty: none
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;

@@ -14,8 +14,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
-#include "cli/sql/connection.hpp"
-#include "cli/sql/rows.hpp"
+#include "cli/sql/query.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -70,11 +69,14 @@ class Sql {
     if (!options_.uri && !interactive()) {
       ASSIGN_OR_RETURN(query, the_query());
     }
-    ASSIGN_OR_RETURN(const std::string uri, database_uri());
+    ASSIGN_OR_RETURN(const std::string uri, database_uri(session_));
     ASSIGN_OR_RETURN(SqlConnection connection, SqlConnection::open(uri, limit));
     if (options_.uri) return print_uri(connection);
     if (interactive()) return become_psql(connection);
-    return answer(connection, query);
+    return print_query(session_, connection, query,
+                       session_.options.json ? SqlForm::json
+                       : options_.csv        ? SqlForm::csv
+                                             : SqlForm::table);
   }
 
  private:
@@ -96,19 +98,6 @@ class Sql {
     if (query.find_first_not_of(" \t\r\n;") == std::string::npos)
       return Error(Errc::invalid_argument, "the query is missing: pass it with -c, or in a file with -f");
     return query;
-  }
-
-  // Asks the daemon for its database, or reads the configuration if no daemon runs. This command starts no daemon.
-  Result<std::string> database_uri() {
-    const auto client = session_.running_client();
-    ASSIGN_OR_RETURN(const Config config, session_.config());
-    const bool is_its_own =
-        !session_.names_only_socket();  // otherwise the configuration may belong to a different instance
-    if (is_its_own && !config.database.empty())
-      return config.database;  // includes the password, which the daemon does not report
-    if (!client) return client.error();
-    ASSIGN_OR_RETURN(const Message status, (*client)->call("server.status", "{}"));
-    return status.result()["database"].string_or("");
   }
 
   Status print_uri(const SqlConnection& connection) {
@@ -135,41 +124,6 @@ class Sql {
         fmt::format(
             "psql cannot be started ({}). Install it: apt-get install postgresql-client; or give a query: muniment sql -c 'SELECT …'",
             std::strerror(errno)));
-  }
-
-  // The views follow the log. Waits until they include the newest events, or warns about the number of missing events.
-  static Status wait_for_views(SqlConnection& connection) {
-    ASSIGN_OR_RETURN(const auto behind, connection.wait());
-    if (!behind) {
-      fmt::print(stderr, "muniment: the lag of the views is unknown: the daemon is older than this program\n");
-    } else if (*behind > 0) {
-      fmt::print(stderr,
-                 "muniment: the views are {} {} behind the log: the result lacks the newest events (report.lag)\n",
-                 grouped(static_cast<std::uint64_t>(*behind)), *behind == 1 ? "event" : "events");
-    }
-    return success();
-  }
-
-  Status answer(SqlConnection& connection, const std::string& query) {
-    RETURN_IF_ERROR(wait_for_views(connection));
-    RETURN_IF_ERROR(connection.start(query));
-    SqlRows rows(session_.out(), session_.options.json ? SqlForm::json : options_.csv ? SqlForm::csv : SqlForm::table);
-    SqlRow row;
-    for (;;) {
-      auto more = connection.next(row);
-      if (!more && rows.count() > 0) {
-        rows.finish(connection.columns());
-        Error error = std::move(more).error();
-        error.message += fmt::format(". The {} rows above are incomplete", grouped(rows.count()));
-        return error;
-      }
-      if (!more) return std::move(more).error();
-      if (!*more) break;
-      rows.add(connection.columns(), row);
-      if (session_.out().failed()) return Error(Errc::unavailable, "the output could not be written");
-    }
-    rows.finish(connection.columns());
-    return session_.out().failed() ? Status(Error(Errc::unavailable, "the output could not be written")) : success();
   }
 
   Session& session_;

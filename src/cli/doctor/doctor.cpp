@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/config/prices.hpp"
 #include "base/crypto/dsse.hpp"
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
@@ -66,6 +67,8 @@ void look_at_named_files(Findings& findings, const Config& config) {
     report_file(findings, config, "policy", path, evidence::completion::Policies::read(path));
   if (const std::string& path = config.attestation_keys; !path.empty())
     report_file(findings, config, "keys", path, read_trusted_keys(path));
+  if (const std::string& path = config.price_list; path.starts_with('/'))
+    report_file(findings, config, "prices", path, read_price_list(path, config.prices));
   const char* const no_environment[] = {nullptr};
   if (!config.sanitiser_rules.empty() || !config.sanitiser_secrets.empty()) {
     report_file(findings, config, "sanitiser", "the rules and secrets are valid",

@@ -124,7 +124,7 @@ ReportSection models_section(const ReportData& data) {
         ReportText{data.price_list.empty()
                        ? "The writers reported the numbers. A cost is shown only if it was reported."
                        : fmt::format("The writers reported the numbers. ≈ marks an estimate of costs that were not "
-                                     "reported, by the prices of version {} in the daemon's configuration.",
+                                     "reported, by the daemon's prices of version {}.",
                                      data.price_list),
                    Mark::quiet});
   return section;

@@ -171,7 +171,7 @@ void Timeline::finish() {
                                                grouped(quiet_), quiet_ == 1 ? "" : "s")));
   }
   if (estimated_ > 0) {
-    out_.line(out_.tone(Tone::dim, fmt::format("{}{}: {} answer{} of models by the configured prices, version {}",
+    out_.line(out_.tone(Tone::dim, fmt::format("{}{}: {} answer{} of models by the prices of the daemon, version {}",
                                                quiet_ > 0 ? "" : "\n", estimate_text(usd_), grouped(estimated_),
                                                estimated_ == 1 ? "" : "s", calls_.price_list())));
   }

@@ -1,4 +1,4 @@
-// Stores the configured prices of models in the table report_price, from which the report views estimate costs.
+// Stores the prices of models in the table report_price, from which the report views estimate costs.
 #pragma once
 
 #include "base/config/prices.hpp"
@@ -8,6 +8,6 @@
 namespace muniment::store {
 
 // Makes these prices the current ones. Other lists stay in the table, without being current. Needs the role writer.
-Status keep_prices(Connection& connection, const Prices& prices);
+Status keep_prices(Connection& connection, const PriceList& list);
 
 }  // namespace muniment::store

@@ -16,6 +16,7 @@ constexpr cli::Family families[] = {
     {"backup restore", cli::add_backup_commands},
     {"export", cli::add_export_command},
     {"sql", cli::add_sql_command},
+    {"cost", cli::add_cost_command},
 };
 
 }  // namespace

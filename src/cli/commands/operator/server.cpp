@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "base/clock.hpp"
+#include "base/config/prices.hpp"
 #include "base/crypto/dsse.hpp"
 #include "base/json/json.hpp"
 #include "base/text.hpp"
@@ -292,6 +293,8 @@ Status check_config(Session& session, const NoOptions&) {
     loaded.problems.push_back(std::move(policies).error());
   if (auto keys = read_trusted_keys(loaded.values.attestation_keys); !keys)
     loaded.problems.push_back(std::move(keys).error());
+  if (auto prices = read_price_list(loaded.values.price_list, loaded.values.prices); !prices)
+    loaded.problems.push_back(std::move(prices).error());
   const char* const no_environment[] = {nullptr};
   if (auto rules = bridge::read_local_rules(loaded.values, no_environment); !rules)
     loaded.problems.push_back(std::move(rules).error());
