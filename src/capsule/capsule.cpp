@@ -1,6 +1,8 @@
 // Writes to a capsule.
 #include "capsule/capsule.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -66,6 +68,15 @@ Status Capsule::reopen(Access access) {
   ASSIGN_OR_RETURN(index_, Index::open(*file_));
   writes_ = access == Access::write;
   return success();
+}
+
+bool Capsule::is_stale() const {
+  struct stat now {};
+  if (::stat(path_.c_str(), &now) != 0) return !is_new();
+  struct stat opened {};
+  if (is_new() || writes_ || ::fstat(file_->descriptor(), &opened) != 0) return true;
+  return now.st_dev != opened.st_dev || now.st_ino != opened.st_ino ||
+         static_cast<std::uint64_t>(now.st_size) != file_->end() + file_->torn_bytes();
 }
 
 Status Capsule::want_writer() {
@@ -155,8 +166,8 @@ Status Capsule::commit() {
   return done;
 }
 
-Status Capsule::each_current(const std::function<Result<bool>(const Revision&)>& visit) {
-  for (std::int64_t number = 0; number < index_->indexed(); ++number) {
+Status Capsule::each_current(std::int64_t from, const std::function<Result<bool>(const Revision&)>& visit) {
+  for (std::int64_t number = std::max<std::int64_t>(from, 0); number < index_->indexed(); ++number) {
     const FrameRow& row = index_->row(number);
     if (row.type != static_cast<std::uint32_t>(FrameType::document) || row.valid_to != retrieval::still_valid) continue;
     ASSIGN_OR_RETURN(const Revision revision, index_->revision(number));
@@ -166,7 +177,7 @@ Status Capsule::each_current(const std::function<Result<bool>(const Revision&)>&
   return success();
 }
 
-Result<Ingested> Capsule::ingest_one(retrieval::DocumentToIngest about, std::string_view bytes) {
+Result<Ingested> Capsule::ingest_one(retrieval::DocumentToIngest about, std::string_view bytes, bool known) {
   RETURN_IF_ERROR(check_relative(about.id));
   RETURN_IF_ERROR(retrieval::check_corpus_name(about.corpus));
   if (static_cast<std::int64_t>(bytes.size()) > limits::document_bytes_max)
@@ -180,6 +191,12 @@ Result<Ingested> Capsule::ingest_one(retrieval::DocumentToIngest about, std::str
   ASSIGN_OR_RETURN(const retrieval::PreparedDocument prepared,
                    retrieval::prepare_document(std::move(about), bytes, std::move(text)));
   Ingested out;
+  if (known && prepared.text.chunks.empty())
+    return Error(Errc::invalid_argument, "the fact has no text. To remove a fact: muniment forget SUBJECT");
+  if (const auto search = known ? search_of_fact(prepared, bytes) : std::nullopt) {
+    ASSIGN_OR_RETURN(const retrieval::Answer found, answer(search->question));
+    out.known = equal_facts(*search, found.cards);
+  }
   out.id = prepared.about.id;
   out.revision = prepared.revision;
   out.trust = prepared.about.trust;
@@ -197,12 +214,12 @@ Result<Ingested> Capsule::ingest_one(retrieval::DocumentToIngest about, std::str
 }
 
 Result<std::vector<Ingested>> Capsule::ingest(std::vector<retrieval::DocumentToIngest> documents,
-                                              const std::vector<std::string>& bytes) {
+                                              const std::vector<std::string>& bytes, bool known) {
   RETURN_IF_ERROR(want_writer());
   std::vector<Ingested> out;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     const std::string id = documents[i].id;
-    auto done = ingest_one(std::move(documents[i]), bytes[i]);
+    auto done = ingest_one(std::move(documents[i]), bytes[i], known && documents.size() == 1);
     if (!done && done.error().code != Errc::invalid_argument && done.error().code != Errc::too_large &&
         done.error().code != Errc::corrupt && done.error().code != Errc::denied) {
       RETURN_IF_ERROR(reopen(Access::write));  // without the frames of this request

@@ -32,6 +32,7 @@ struct Ingested {
   std::int64_t chunks = 0;
   std::int64_t seq = -1;
   bool unchanged = false;
+  std::vector<std::string> known;  // pointers of other documents that state the same
   std::optional<Error> error;
 };
 
@@ -46,10 +47,10 @@ class Capsule {
   const Index& index() const { return *index_; }
   bool is_new() const { return file_ == nullptr; }
 
-  // Adds documents; they take effect together. They are searchable after `settle`. Errors: conflict if another process
-  // writes; those of writing.
+  // Adds documents; they take effect together. They are searchable after `settle`. `known`: also finds the documents
+  // that state the same as the only one. Errors: conflict if another process writes; those of writing.
   Result<std::vector<Ingested>> ingest(std::vector<retrieval::DocumentToIngest> documents,
-                                       const std::vector<std::string>& bytes);
+                                       const std::vector<std::string>& bytes, bool known = false);
   // Ends a document. Errors: not_found; conflict if `base` is given and is not its current revision.
   Result<store::DocumentRow> retract(const std::string& corpus, const std::string& document, const std::string& base,
                                      const std::string& reason);
@@ -70,19 +71,24 @@ class Capsule {
   Result<std::int64_t> seq_as_of(Time time) const;
   // Returns the revisions of a document, oldest first, also those that are not indexed yet.
   Result<std::vector<Revision>> history(const std::string& corpus, const std::string& document);
-  // Visits the current revisions in the order of the frames, until it returns false.
-  Status each_current(const std::function<Result<bool>(const Revision&)>& visit);
+  // Visits the current revisions from a frame on, in the order of the frames, until it returns false.
+  Status each_current(std::int64_t from, const std::function<Result<bool>(const Revision&)>& visit);
   // Returns the newest config frame's body; empty: none.
   Result<std::string> config();
 
   Status compact(Anew anew);
+
+  const std::string& path() const { return path_; }
+  // True if this process has the lock of writing, or the file differs from the one that was opened: a long session
+  // opens it again before the next request.
+  bool is_stale() const;
 
  private:
   explicit Capsule(std::string path) : path_(std::move(path)) {}
   class Source;
   Status reopen(Access access);
   Status want_writer();
-  Result<Ingested> ingest_one(retrieval::DocumentToIngest about, std::string_view bytes);
+  Result<Ingested> ingest_one(retrieval::DocumentToIngest about, std::string_view bytes, bool known);
   Result<Frame> append(FrameType type, std::string_view about, std::string_view body);
   Status commit();
   Status read_pending();

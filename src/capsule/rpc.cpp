@@ -2,10 +2,12 @@
 #include "capsule/rpc.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/files/file.hpp"
 #include "base/ids.hpp"
 #include "base/json/json_lists.hpp"
 #include "base/limits.hpp"
@@ -24,7 +26,12 @@ std::string pointer_to(const store::DocumentRow& row) {
   return evidence::evidence_pointer(row.corpus, row.document, "p0", row.revision);
 }
 
-void write_row(json::Writer& out, const store::DocumentRow& row) {
+std::size_t limit_of(const json::Value& params) {
+  return static_cast<std::size_t>(params["limit"].as_int().value_or(std::int64_t{limits::page_items_default}));
+}
+
+void write_row(json::Writer& out, const Revision& revision, bool summary) {
+  const store::DocumentRow& row = revision.row;
   out.begin_object().member("corpus", row.corpus).member("document", row.document).member("revision", row.revision);
   out.member("uri", uri_of(row.corpus, row.document)).member("pointer", pointer_to(row)).member("seq", row.seq);
   out.member("hash", to_hex(row.hash)).member("size_bytes", row.size_bytes).member("mime_type", row.mime_type);
@@ -34,6 +41,11 @@ void write_row(json::Writer& out, const store::DocumentRow& row) {
   out.member("trust", row.trust).member("timestamp", format_time(row.document_time));
   out.member("recorded_at", format_time(row.recorded_at));
   if (row.expires_at) out.member("expires_at", format_time(*row.expires_at));
+  if (row.review_at) out.member("review_at", format_time(*row.review_at));
+  if (summary && !revision.chunks.empty()) {
+    if (const auto text = text_of(revision, revision.chunks.front()))
+      out.member("summary", retrieval::snippet_of(*text, {}, limits::summary_bytes_max));
+  }
   out.member("chunker", row.chunker).member("chunks", row.chunks);
   if (row.valid_to) out.member("valid_to", *row.valid_to).member("ended_by", row.ended_by.value_or(""));
   out.end_object();
@@ -95,8 +107,8 @@ Result<Named> named_by(std::string_view pointer) {
 
 Status Server::need_file() const {
   return capsule_->is_new() ? Status(Error(Errc::not_found,
-                                           "no such capsule. Make it: muniment --capsule FILE ingest "
-                                           "FOLDER --corpus NAME"))
+                                           "no such capsule. Its first document creates it: muniment --capsule FILE "
+                                           "ingest FOLDER --corpus NAME"))
                             : success();
 }
 
@@ -115,11 +127,15 @@ Result<std::optional<std::int64_t>> Server::asof_of(Params params) const {
   return std::optional(seq);
 }
 
-Result<retrieval::Question> Server::common_question(Params params) {
+// A capsule that cannot be written, or is cut short, is read as far as it is indexed.
+Status Server::settle() {
   RETURN_IF_ERROR(need_file());
-  // A capsule that cannot be written, or is cut short, is searched as far as it is indexed.
   const Status settled = capsule_->file().lost_bytes() > 0 ? success() : capsule_->settle();
-  if (!settled && is_halting(settled.error().code)) return settled.error();
+  return !settled && is_halting(settled.error().code) ? settled : success();
+}
+
+Result<retrieval::Question> Server::common_question(Params params) {
+  RETURN_IF_ERROR(settle());
   ASSIGN_OR_RETURN(retrieval::Question question, retrieval::question_of(params));
   ASSIGN_OR_RETURN(question.as_of, asof_of(params));
   return question;
@@ -180,6 +196,21 @@ Result<std::string> Server::ask(Params params) {
   return std::move(out.end_object()).text();
 }
 
+Result<std::string> Server::bytes_of(const json::Value& document) {
+  for (const char* const name : {"derived_from", "base"}) {
+    if (document[name]) return Error(Errc::invalid_argument, fmt::format("{}: needs a daemon. Omit it.", name));
+  }
+  if (document["text"]) return document["text"].string_or("");
+  if (const auto path = document["path"].as_string()) {
+    if (folders_.empty()) return Error(Errc::denied, "path: this session reads no files. Send the document as text.");
+    return read_within(folders_, {}, *path, static_cast<std::size_t>(limits::document_bytes_max));
+  }
+  const auto upload = uploads_.find(document["artifact_id"].string_or(""));
+  if (upload == uploads_.end())
+    return Error(Errc::invalid_argument, "a document of a capsule has its bytes as text or as artifact_id.");
+  return std::move(uploads_.extract(upload).mapped());
+}
+
 Result<std::string> Server::ingest(Params params) {
   const std::string corpus = params["corpus"].string_or("");
   RETURN_IF_ERROR(retrieval::check_corpus_name(corpus));
@@ -188,19 +219,17 @@ Result<std::string> Server::ingest(Params params) {
   std::vector<Ingested> refused;
   for (const json::Value document : params["documents"]) {
     auto about = about_of(corpus, document);
-    const auto upload = uploads_.find(document["artifact_id"].string_or(""));
-    if (about && !document["text"] && upload == uploads_.end())
-      about = Error(Errc::invalid_argument, "a document of a capsule has its bytes as text or as artifact_id.");
-    if (!about) {
+    auto content = about ? bytes_of(document) : Result<std::string>(about.error());
+    if (!content) {
       refused.emplace_back().id = document["id"].string_or("");
-      refused.back().error = std::move(about).error();
+      refused.back().error = std::move(content).error();
       continue;
     }
     documents.push_back(*std::move(about));
-    bytes.push_back(document["text"] ? document["text"].string_or("") : std::move(upload->second));
-    if (!document["text"]) uploads_.erase(upload);
+    bytes.push_back(*std::move(content));
   }
-  ASSIGN_OR_RETURN(std::vector<Ingested> done, capsule_->ingest(std::move(documents), bytes));
+  ASSIGN_OR_RETURN(std::vector<Ingested> done,
+                   capsule_->ingest(std::move(documents), bytes, params["known"].as_bool().value_or(false)));
   done.insert(done.end(), std::make_move_iterator(refused.begin()), std::make_move_iterator(refused.end()));
   if (params["wait"].as_bool().value_or(false)) RETURN_IF_ERROR(capsule_->settle());
   std::int64_t seq = -1;
@@ -213,6 +242,7 @@ Result<std::string> Server::ingest(Params params) {
     out.member("pointer", evidence::evidence_pointer(corpus, one.id, "p0", one.revision));
     out.member("revision", one.revision).member("chunks", one.chunks).member("trust", one.trust);
     if (one.unchanged) out.member("unchanged", true);
+    if (!one.known.empty()) out.member("known", one.known);
     if (!one.replaced.empty()) out.member("replaces", evidence::evidence_pointer(corpus, one.id, "p0", one.replaced));
     out.end_object();
   }
@@ -225,13 +255,13 @@ Result<std::string> Server::ingest(Params params) {
   return std::move(out.end_array().member("seq", seq).end_object()).text();
 }
 
-Result<std::string> Server::put(Params params, std::string raw) {
-  std::size_t held = raw.size();
+Result<std::string> Server::put(Params params) {
+  std::size_t held = raw_.size();
   for (const auto& [id, bytes] : uploads_) held += bytes.size();
   if (held > uploads_bytes_max)
     return Error(Errc::too_large, fmt::format("{} bytes wait to be ingested, limit {}.", held, uploads_bytes_max));
   const std::string id = make_uuid_v7(Clock().now()).text();
-  const std::string bytes = params["text"].string_or(raw);
+  const std::string bytes = params["text"].string_or(raw_);
   json::Writer out;
   out.begin_object().member("artifact_id", id).member("hash", to_hex(sha256(bytes)));
   out.member("size_bytes", bytes.size()).end_object();
@@ -301,8 +331,8 @@ Result<std::string> Server::log(Params params) {
   return fmt::format("{{\"seq\":{}}}", seq);
 }
 
-Result<std::string> Server::list_corpora() {
-  RETURN_IF_ERROR(need_file());
+Result<std::string> Server::list_corpora(Params) {
+  RETURN_IF_ERROR(settle());
   json::Writer out;
   out.begin_object().key("corpora").begin_array();
   for (const auto& [name, facts] : capsule_->index().catalogue()) {
@@ -314,26 +344,50 @@ Result<std::string> Server::list_corpora() {
 
 Result<std::string> Server::list_documents(Params params) {
   const std::string corpus = params["corpus"].string_or("");
-  if (capsule_->is_new() || !capsule_->index().catalogue().contains(corpus))
+  RETURN_IF_ERROR(settle());
+  if (!capsule_->index().catalogue().contains(corpus))
     return Error(Errc::not_found, fmt::format("no corpus {} in the capsule", corpus));
+  const std::size_t limit = limit_of(params);
+  const bool summaries = params["summaries"].as_bool().value_or(false);
+  std::int64_t after = -1, next = -1;
+  if (const auto cursor = params["cursor"].as_string()) {
+    if (std::from_chars(cursor->data(), cursor->data() + cursor->size(), after).ptr != cursor->data() + cursor->size())
+      return Error(Errc::invalid_argument, "cursor: expected the cursor of the previous page.");
+  }
+  std::size_t count = 0;
+  bool more = false;
   json::Writer out;
   out.begin_object().key("documents").begin_array();
-  RETURN_IF_ERROR(capsule_->each_current([&](const Revision& revision) -> Result<bool> {
-    if (revision.row.corpus == corpus) write_row(out, revision.row);
+  RETURN_IF_ERROR(capsule_->each_current(after + 1, [&](const Revision& revision) -> Result<bool> {
+    if (revision.row.corpus != corpus) return true;
+    more = count == limit || out.text().size() > limits::page_bytes_max;
+    if (more) return false;
+    write_row(out, revision, summaries);
+    next = revision.row.seq;
+    ++count;
     return true;
   }));
-  return std::move(out.end_array().end_object()).text();
+  out.end_array();
+  if (more) out.member("cursor", std::to_string(next));
+  return std::move(out.end_object()).text();
 }
 
 Result<std::string> Server::history(Params params) {
   RETURN_IF_ERROR(need_file());
   ASSIGN_OR_RETURN(auto revisions, capsule_->history(params["corpus"].string_or(""), params["document"].string_or("")));
   if (revisions.empty()) return Error(Errc::not_found, "no such document in the capsule");
+  const auto before = params["before"].as_int();
+  std::erase_if(revisions, [&](const Revision& one) { return before && one.row.seq >= *before; });
   std::ranges::reverse(revisions);
+  const std::size_t limit = limit_of(params);
+  std::size_t count = 0;
   json::Writer out;
   out.begin_object().key("revisions").begin_array();
-  for (const Revision& revision : revisions) write_row(out, revision.row);
-  return std::move(out.end_array().end_object()).text();
+  for (; count < std::min(limit, revisions.size()) && out.text().size() < limits::page_bytes_max; ++count)
+    write_row(out, revisions[count], params["summaries"].as_bool().value_or(false));
+  out.end_array();
+  if (count > 0 && count < revisions.size()) out.member("before", revisions[count - 1].row.seq);
+  return std::move(out.end_object()).text();
 }
 
 Result<std::string> Server::document(Params params) {
@@ -351,7 +405,7 @@ Result<std::string> Server::document(Params params) {
   if (found == nullptr) return Error(Errc::not_found, "no such document in the capsule");
   json::Writer out;
   out.begin_object().key("document");
-  write_row(out, found->row);
+  write_row(out, *found, false);
   out.key("chunks").begin_array();
   for (const store::ChunkRow& chunk : found->chunks) {
     out.begin_object()
@@ -376,27 +430,81 @@ Result<std::string> Server::retract(Params params) {
   return std::move(out.member("seq", row.valid_to.value_or(-1)).end_object()).text();
 }
 
+Result<std::string> Server::status(Params) { return std::string(R"({"followers":{},"degraded":[]})"); }
+
+// The files of one ingestion belong to a run, which a capsule does not record.
+Result<std::string> Server::start_run(Params) { return std::string(R"({"run_id":"capsule"})"); }
+Result<std::string> Server::end_run(Params) { return std::string("{}"); }
+
+struct Server::Method {
+  std::string_view name;
+  Result<std::string> (Server::*function)(Params);
+  bool has_tool = false;          // a tool of MCP may call it
+  std::string_view refused = {};  // parameters that need a daemon, separated by blanks
+};
+
+std::span<const Server::Method> Server::methods() {
+  static constexpr Method table[] = {
+      {"evidence.retrieve", &Server::retrieve, true, "run_id"},
+      {"context.build", &Server::build_context, true, "run_id"},
+      {"ask", &Server::ask, true, "run_id"},
+      {"corpus.ingest", &Server::ingest, true},
+      {"corpus.list", &Server::list_corpora, true},
+      {"document.list", &Server::list_documents, true},
+      {"document.get", &Server::document, true},
+      {"document.history", &Server::history, true},
+      {"document.retract", &Server::retract, true, "erase"},
+      {"pointer.resolve", &Server::resolve, true, "run_id critical"},
+      {"feedback.record", &Server::feedback, true},
+      {"log.append", &Server::log},
+      {"artifact.put", &Server::put},
+      {"server.status", &Server::status},
+      {"run.start", &Server::start_run},
+      {"run.end", &Server::end_run},
+  };
+  return table;
+}
+
+std::vector<std::string_view> Server::methods_of_tools() {
+  std::vector<std::string_view> names;
+  for (const Method& method : methods()) {
+    if (method.has_tool) names.push_back(method.name);
+  }
+  return names;
+}
+
+void Server::open() {
+  capsule_.reset();
+  auto opened = Capsule::open_or_create(path_);
+  if (opened) capsule_ = *std::move(opened);
+  if (!opened) failed_ = std::move(opened).error();
+}
+
+// Checks the parameters by the schema of the method, as a daemon does.
+Status Server::check(const Method& method, Params params) {
+  if (!schemas_) {
+    ASSIGN_OR_RETURN(schemas_, SchemaSet::embedded());
+  }
+  if (const auto schema = schemas_->find(fmt::format("rpc/{}#params", method.name)))
+    RETURN_IF_ERROR(schema->validate(params));
+  for (std::string_view rest = method.refused; !rest.empty();) {
+    const std::string_view name = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    if (params[name] && params[name].as_bool().value_or(true))
+      return Error(Errc::invalid_argument, fmt::format("{}: needs a daemon. Omit it, or omit --capsule.", name));
+  }
+  return success();
+}
+
 Result<std::string> Server::call(std::string_view method, Params params, std::string raw) {
   if (!capsule_) return failed_;
-  if (method == "evidence.retrieve") return retrieve(params);
-  if (method == "context.build") return build_context(params);
-  if (method == "ask") return ask(params);
-  if (method == "corpus.ingest") return ingest(params);
-  if (method == "corpus.list") return list_corpora();
-  if (method == "document.list") return list_documents(params);
-  if (method == "document.get") return document(params);
-  if (method == "document.history") return history(params);
-  if (method == "document.retract") return retract(params);
-  if (method == "pointer.resolve") return resolve(params);
-  if (method == "feedback.record") return feedback(params);
-  if (method == "log.append") return log(params);
-  if (method == "artifact.put") return put(params, std::move(raw));
-  if (method == "server.status") return std::string(R"({"followers":{},"degraded":[]})");
-  // The files of one ingestion belong to a run, which a capsule does not record.
-  if (method == "run.start") return std::string(R"({"run_id":"capsule"})");
-  if (method == "run.end") return std::string("{}");
-  return Error(Errc::not_found,
-               fmt::format("a capsule does not have {}: this command needs a daemon. Omit --capsule", method));
+  const auto found = std::ranges::find(methods(), method, &Method::name);
+  if (found == methods().end())
+    return Error(Errc::not_found,
+                 fmt::format("a capsule does not have {}: this command needs a daemon. Omit --capsule", method));
+  RETURN_IF_ERROR(check(*found, params));
+  raw_ = std::move(raw);
+  return (this->*found->function)(params);
 }
 
 }  // namespace muniment::capsule

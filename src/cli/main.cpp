@@ -49,7 +49,7 @@ constexpr Family families[] = {
     {"why", add_why_command},
     {"exec", add_exec_command},
     {"workflow validate-code", add_workflow_commands},
-    in_program(adapters, "mcp", "Serve MCP on standard input and output, or record an MCP server"),
+    in_program(adapters, "mcp", "Serve MCP on standard input and output, or record an MCP server", capsules),
     in_program(adapters, "otlp", "Receive OpenTelemetry traces and record them as runs"),
     in_program(adapters, "record", "Record an agent live, as its hook command or from its session file"),
     {"event", add_event_commands},

@@ -51,6 +51,12 @@ std::string_view first_word(int argc, char** argv) {
   return "";
 }
 
+bool names_capsule(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + argc, [](const char* word) {
+    return std::strcmp(word, "--capsule") == 0 || std::string_view(word).starts_with("--capsule=");
+  });
+}
+
 bool has(std::string_view names, std::string_view word) {
   return (" " + std::string(names) + " ").find(" " + std::string(word) + " ") != std::string::npos;
 }
@@ -60,7 +66,7 @@ void add_families(CLI::App& app, Session& session, const Program& program, std::
   const auto is_named = [&](const Family& family) { return has(family.names, word); };
   const bool known = std::ranges::any_of(program.families, is_named);
   for (const Family& family : program.families) {
-    if (known && !is_named(family)) continue;
+    if (known ? !is_named(family) : family.hidden) continue;
     if (family.add != nullptr) {
       family.add(app, session);
     } else {
@@ -214,7 +220,9 @@ std::string_view program_of(const Program& program, int argc, char** argv) {
   std::string_view word = first_word(argc, argv);
   if (word == "help" && argc > 2) word = argv[2];
   for (const Family& family : program.families) {
-    if (family.add == nullptr && family.names == word) return family.program;
+    if (family.add != nullptr || family.names != word) continue;
+    const bool other = !family.with_capsule.empty() && names_capsule(argc, argv);
+    return other ? family.with_capsule : family.program;
   }
   return {};
 }

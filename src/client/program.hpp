@@ -17,9 +17,12 @@ struct Family {
   void (*add)(CLI::App& app, Session& session) = nullptr;
   std::string_view program{};  // program in the same folder that has the one command and takes the place of this one
   std::string_view text{};     // what that command does, as that program says
+  std::string_view with_capsule{};  // program that has the command if --capsule is given; empty: the same
+  bool hidden = false;              // declared only if the command line names it
 };
-constexpr Family in_program(std::string_view program, std::string_view name, std::string_view text) {
-  return {name, nullptr, program, text};
+constexpr Family in_program(std::string_view program, std::string_view name, std::string_view text,
+                            std::string_view with_capsule = {}) {
+  return {name, nullptr, program, text, with_capsule};
 }
 
 struct Program {

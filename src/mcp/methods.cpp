@@ -16,9 +16,9 @@ constexpr std::string_view capabilities_key = "io.modelcontextprotocol/clientCap
 
 constexpr Method method_table[] = {
     {.name = "completion/complete", .function = complete},
-    {.name = "initialize", .function = initialize, .stateless = false},
-    {.name = "logging/setLevel", .function = set_log_level, .stateless = false},
-    {.name = "ping", .function = ping, .stateless = false},
+    {.name = "initialize", .function = initialize, .stateless = false, .always = true},
+    {.name = "logging/setLevel", .function = set_log_level, .stateless = false, .always = true},
+    {.name = "ping", .function = ping, .stateless = false, .always = true},
     {.name = "prompts/get", .function = get_prompt},
     {.name = "prompts/list", .function = list_prompts},
     {.name = "resources/list", .function = list_resources},
@@ -26,10 +26,10 @@ constexpr Method method_table[] = {
     {.name = "resources/subscribe", .function = subscribe, .stateless = false},
     {.name = "resources/templates/list", .function = list_resource_templates},
     {.name = "resources/unsubscribe", .function = unsubscribe, .stateless = false},
-    {.name = "server/discover", .function = discover, .initialized = false},
+    {.name = "server/discover", .function = discover, .initialized = false, .always = true},
     {.name = "subscriptions/listen", .function = listen, .initialized = false},
-    {.name = "tools/call", .function = call_tool},
-    {.name = "tools/list", .function = list_tools},
+    {.name = "tools/call", .function = call_tool, .always = true},
+    {.name = "tools/list", .function = list_tools, .always = true},
 };
 
 // Versions before 2025-11-25 do not differ in the served methods.

@@ -13,6 +13,7 @@ struct Method {
   void (*function)(const CallPtr& call);
   bool initialized = true;  // in 2025-11-25
   bool stateless = true;    // in 2026-07-28
+  bool always = false;      // also of a server that offers only tools
 };
 
 const Method* find_method(std::string_view name, Revision revision);  // returns nullptr for an unknown method

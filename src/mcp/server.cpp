@@ -83,9 +83,11 @@ std::string Server::capabilities(bool stateless) const {
   writer.begin_object();
   const bool changes = options_.extension != nullptr;  // Muniment's own lists are constant
   if (!stateless || changes) writer.key("logging").begin_object().end_object();
-  writer.key("completions").begin_object().end_object();
-  writer.key("prompts").begin_object().member("listChanged", changes).end_object();
-  writer.key("resources").begin_object().member("subscribe", true).member("listChanged", changes).end_object();
+  if (!options_.only_tools()) {
+    writer.key("completions").begin_object().end_object();
+    writer.key("prompts").begin_object().member("listChanged", changes).end_object();
+    writer.key("resources").begin_object().member("subscribe", true).member("listChanged", changes).end_object();
+  }
   writer.key("tools").begin_object().member("listChanged", changes).end_object();
   return std::move(writer.end_object()).text();
 }
@@ -101,6 +103,7 @@ std::string Server::info() const {
 }
 
 std::string_view Server::instructions() const {
+  if (!options_.instructions.empty()) return options_.instructions;
   return "Muniment is a durable memory with an audit log. Before you answer, call recall. Store what you learn with "
          "remember, one fact for each subject; remember the subject again to correct it, and forget it if it is to go. "
          "retrieve_evidence finds passages of all documents: cite their pointers (ev://…) as [ref:POINTER]; "

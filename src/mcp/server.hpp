@@ -25,6 +25,11 @@ struct ServerOptions {
   std::string program_version;
   std::vector<std::string> toolsets;     // in addition to the default one
   const Extension* extension = nullptr;  // may be null
+  // A server of few native methods, such as a capsule, offers the tools of these methods and nothing else. Empty: all.
+  std::vector<std::string_view> methods{};
+  std::string_view instructions{};  // for the model; empty: those of a daemon
+
+  bool only_tools() const { return !methods.empty(); }
 };
 
 // Results that hosts fetch by a handle (the tool `status`), for calls that took longer than a host waits. A result is

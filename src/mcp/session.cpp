@@ -120,7 +120,7 @@ void Session::serve(const MessagePtr& message) {
   const Revision revision = revision_of(*message);
   if (auto failure = check_revision(*this, *message, revision)) return refuse(*std::move(failure));
   const Method* method = find_method(message->method, revision);
-  if (method == nullptr)
+  if (method == nullptr || (server_.options().only_tools() && !method->always))
     return refuse({method_not_found, fmt::format("unknown method {}.", json::quote(message->method.substr(0, 100)))});
   const auto call = std::make_shared<Call>(*this, message, revision, server_.clock().monotonic());
   calls_.emplace(message->id, call);

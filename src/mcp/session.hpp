@@ -63,6 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // Functions for the methods.
   Server& server() { return server_; }
+  const Server& server() const { return server_; }
   const ToolList& tools() const { return own_tools_ ? *own_tools_ : server_.tools(); }
   Native& native() { return native_; }
   SessionRun& run() { return run_; }

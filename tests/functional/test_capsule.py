@@ -131,7 +131,7 @@ class Alone(CapsuleCase):
     def test_commands_of_a_daemon_refuse_a_capsule(self) -> None:
         self.write("a.md", "first\n")
         self.capsule("ingest", self.notes, "--corpus", "notes")
-        for words in (("status",), ("up",), ("doctor",), ("metrics",), ("export",), ("audit", "verify"), ("down",), ("mcp",),
+        for words in (("status",), ("up",), ("doctor",), ("metrics",), ("export",), ("audit", "verify"), ("down",),
                       ("otlp",), ("import", "json", self.file)):
             self.assertIn("Omit --capsule", self.run_words("--capsule", self.file, *words, code=3).stderr, words)
         self.assertIn("empty", self.run_words("--capsule", "", "query", "first", code=3).stderr)
@@ -148,6 +148,111 @@ class Alone(CapsuleCase):
             self.run_words("--capsule", place, "query", "x", code=1)
             self.run_words("--capsule", place, "log", "user", "x", code=1)
             self.run_words("capsule", "compact", place, code=1)
+
+
+class Host(CapsuleCase):
+    """A host of MCP whose server is a capsule."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.requests = 0
+        self.server: subprocess.Popen[str] | None = None
+
+    def start(self, *words: Any) -> None:
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
+        env["MUNIMENT_DATA"] = str(self.folder / "no-daemon")
+        self.server = subprocess.Popen([str(word) for word in (BUILD / "muniment", "--capsule", self.file, "mcp", *words)],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        self.addCleanup(self.stop)
+        self.request("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"})
+
+    def stop(self) -> int:
+        assert self.server and self.server.stdin and self.server.stdout
+        self.server.stdin.close()
+        code = self.server.wait(PATIENCE_S)
+        self.server.stdout.close()
+        return code
+
+    def request(self, method: str, **params: Any) -> dict[str, Any]:
+        assert self.server and self.server.stdin and self.server.stdout
+        self.requests += 1
+        self.server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params}) + "\n")
+        self.server.stdin.flush()
+        reply = json.loads(self.server.stdout.readline())
+        self.assertEqual(reply["id"], self.requests)
+        return reply
+
+    def tool(self, name: str, fails: bool = False, **arguments: Any) -> dict[str, Any]:
+        result = self.request("tools/call", name=name, arguments=arguments)["result"]
+        self.assertEqual(result["isError"], fails, result)
+        return {"text": result["content"][0]["text"], **result.get("structuredContent", {})}
+
+    def test_a_model_remembers_recalls_and_forgets(self) -> None:
+        self.start()
+        self.assertIn("no such capsule", self.tool("recall", fails=True, question="the crane")["text"])
+        self.tool("remember", subject="crane", text="The harbour crane is repaired in March.")
+        again = self.tool("remember", subject="harbour", text="The harbour crane is repaired in March.")
+        self.assertIn("known already as ev://memory/crane#p0", again["text"])
+        self.tool("remember", subject="crane", text="The harbour crane is repaired in April.")
+        self.assertIn("April", self.tool("recall", question="when is the crane repaired")["text"])
+        history = self.tool("history", subject="crane")
+        self.assertEqual([row["summary"][-6:] for row in history["revisions"]], ["April.", "March."])
+        earlier = history["revisions"][1]["pointer"]
+        self.assertIn(earlier, history["text"])
+        self.assertIn("March", self.tool("resolve_pointer", pointers=[earlier])["text"])
+        self.tool("forget", subject="harbour")
+        self.assertEqual([row["document"] for row in self.tool("memories")["documents"]], ["crane"])
+        self.assertIn("April", self.tool("ask", query="When is the crane repaired?")["text"])
+        self.assertIn("Recorded for", self.tool("feedback", pointer=history["revisions"][0]["pointer"], value=1)["text"])
+        self.assertEqual(self.stop(), 0)
+        self.run_words("capsule", "verify", self.file)
+
+    def test_only_tools_that_a_capsule_can_serve_are_offered(self) -> None:
+        self.start()
+        names = [tool["name"] for tool in self.request("tools/list")["result"]["tools"]]
+        self.assertEqual(names, ["remember", "recall", "forget", "memories", "history", "retrieve_evidence", "resolve_pointer", "feedback",
+                                 "ask", "list_corpora", "list_documents", "retract_document"])
+        self.assertIn("needs a daemon", self.request("tools/call", name="run_start", arguments={})["error"]["message"])
+        for method in ("resources/list", "prompts/list", "completion/complete"):
+            self.assertEqual(self.request(method)["error"]["code"], -32601, method)
+        self.tool("remember", subject="lamp", text="The lamp is brass.")
+        self.assertIn("needs a daemon", self.tool("forget", fails=True, subject="lamp", erase=True)["text"])
+        self.assertIn("needs a daemon", self.tool("resolve_pointer", fails=True, pointers=["aether://memory/lamp"], critical=True)["text"])
+        self.assertIn("topK", self.tool("retrieve_evidence", fails=True, queries=[{"query": "lamp"}], topK=100_000)["text"])
+
+    def test_files_are_read_only_below_the_named_folder(self) -> None:
+        self.write("lamp.txt", "The lamp is brass.\n")
+        self.start()
+        self.assertIn("reads no files", self.tool("remember", fails=True, corpus="notes", path=str(self.notes / "lamp.txt"))["text"])
+        self.stop()
+        self.start("--files", self.notes)
+        self.tool("remember", corpus="notes", path="lamp.txt")
+        self.assertIn("not below", self.tool("remember", fails=True, corpus="notes", path="/etc/hostname")["text"])
+        self.assertIn("The lamp is brass.", self.tool("recall", question="which metal is the lamp")["text"])
+
+    def test_another_process_writes_between_two_calls(self) -> None:
+        self.start()
+        self.tool("remember", subject="lamp", text="The lamp is brass.")
+        self.write("plan.md", "The harbour crane is repaired in March.\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        self.assertIn("March", self.tool("recall", question="when is the crane repaired")["text"])
+        self.run_words("capsule", "compact", self.file)
+        self.tool("remember", subject="lamp", text="The lamp is made of tin.")
+        self.assertEqual({card["document"] for card in self.cards("lamp crane")}, {"lamp", "plan.md"})
+
+    def test_the_commands_of_memory(self) -> None:
+        self.capsule("remember", "home", "The cat lives in Lisbon.", "--source", "letter")
+        self.capsule("remember", "owner", "Ada owns the cat.")
+        self.capsule("remember", "home", "The cat lives in Porto.")
+        self.assertIn("Porto", self.capsule("recall", "where does the cat live"))
+        listed = [json.loads(line) for line in self.capsule("--json", "memories").splitlines()]
+        self.assertEqual({row["document"]: row["summary"] for row in listed},
+                         {"home": "The cat lives in Porto.", "owner": "Ada owns the cat."})
+        self.assertIn("Lisbon", self.capsule("history", "home"))
+        self.capsule("forget", "owner")
+        self.assertEqual(len(self.capsule("--json", "memories").splitlines()), 1)
+        self.capsule("forget", "home", "--erase", code=1)
+        self.capsule("remember", "home", "It was Lisbon.", "--source", "ev://memory/home#p0?v=0000000000000000", code=1)
 
 
 class Interrupted(CapsuleCase):

@@ -333,7 +333,7 @@ TEST_F(CapsuleTest, AQuestionDoesNotChangeAFileThatIsCutShort) {
   for (const std::uint64_t size : {first + 100, bytes_of(at("a.mv2")).size() - 8}) {
     ASSERT_EQ(::truncate(at("a.mv2").c_str(), static_cast<off_t>(size)), 0);
     const std::string before = bytes_of(at("a.mv2"));
-    Server server(Capsule::open(at("a.mv2")));
+    Server server(at("a.mv2"));
     const auto params = json::parse(R"({"queries":[{"query":"tide"}]})");
     const auto answer = server.call("evidence.retrieve", params->root());
     ASSERT_TRUE(answer.ok()) << answer.error().message;
@@ -567,7 +567,7 @@ TEST_F(MergeTest, ACompactedCapsuleHasTheSameFramesAndAnswers) {
 }
 
 TEST_F(CapsuleTest, AnswersTheMethodsOfTheCommands) {
-  Server server(Capsule::open_or_create(at("a.mv2")));
+  Server server(at("a.mv2"));
   const auto call = [&](std::string_view method, const std::string& params) {
     const auto parsed = json::parse(params);
     EXPECT_TRUE(parsed.ok());

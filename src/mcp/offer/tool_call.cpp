@@ -35,11 +35,13 @@ std::string working(std::string_view handle) {
   return json::Writer().begin_object().member("handle", handle).member("state", "working").end_object().text();
 }
 
-std::string unknown_tool(const ToolList& offered, std::string_view name) {
+std::string unknown_tool(const Session& session, std::string_view name) {
   std::vector<std::string_view> names;
-  for (const Tool* tool : offered.tools) names.push_back(tool->name);
+  for (const Tool* tool : session.tools().tools) names.push_back(tool->name);
   std::string text = fmt::format("unknown tool {}.", json::quote(name.substr(0, 100)));
   for (const Tool& tool : tool_table()) {
+    if (tool.name == name && session.server().options().only_tools())
+      return text + " It needs a daemon, which this server is not: omit --capsule.";
     if (tool.name == name)
       return text + fmt::format(
                         " It belongs to the toolset {}, which is not offered: mcp_toolsets, or muniment mcp "
@@ -137,7 +139,7 @@ void call_tool(const CallPtr& call) {
   const Extension* extension = session.server().options().extension;
   if (extension != nullptr && extension->call_tool(call, name)) return;
   const Tool* tool = session.tools().find(name);
-  if (tool == nullptr) return call->fail({invalid_params, unknown_tool(session.tools(), name)});
+  if (tool == nullptr) return call->fail({invalid_params, unknown_tool(session, name)});
   const auto owned = std::make_shared<const Arguments>(*tool, given);
   if (!owned->document || !owned->document->root().is(json::Kind::object))
     return call->fail({invalid_params, "arguments: expected an object."});

@@ -206,7 +206,7 @@ std::string say_history(const json::Value& result) {
     text += fmt::format("\n{} seq {}, from {}, {}: {} [ref:{}]", day_of(row["recorded_at"]), number_of(row["seq"]),
                         text_of(row["source"]),
                         ended.empty() ? "current" : fmt::format("{} at {}", ended, number_of(row["valid_to"])),
-                        text_of(row["summary"]), text_of(row["uri"]));
+                        text_of(row["summary"]), text_of(row[row["pointer"] ? "pointer" : "uri"]));
   }
   return text;
 }

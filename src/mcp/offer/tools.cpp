@@ -352,6 +352,7 @@ ToolList offered_tools(const ServerOptions& options) {
   list.begin_array();
   for (const Tool& tool : tools_offered) {
     const auto& sets = options.toolsets;
+    if (options.only_tools() && std::ranges::find(options.methods, tool.method) == options.methods.end()) continue;
     if (!tool.toolset.empty() && std::find(sets.begin(), sets.end(), tool.toolset) == sets.end()) continue;
     offered.tools.push_back(&tool);
     write_tool(list, tool);

@@ -8,6 +8,7 @@
 #include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "evidence/pointer.hpp"
+#include "retrieval/answer/statement.hpp"
 
 namespace muniment::retrieval {
 namespace {
@@ -148,6 +149,25 @@ std::string revised_body(const PreparedDocument& document, const DocumentPlace& 
     out.raw_member("chunks", document.chunk_list);
   }
   return std::move(out.end_object()).text();
+}
+
+std::optional<FactSearch> search_of_fact(const PreparedDocument& document, std::string_view bytes) {
+  const std::string_view text = document.text.as_is ? bytes : std::string_view(document.text.text);
+  if (document.text.chunks.size() != 1 || text.size() > limits::summary_bytes_max) return std::nullopt;
+  FactSearch search{{}, statement_of(text, document.text.language).key, document.about.id};
+  for (const char c : text) search.question.text += c == ':' || c == '"' ? ' ' : c;  // its words, without markup
+  search.question.corpora = {document.about.corpus};
+  search.question.mode = Mode::lexical;
+  return search;
+}
+
+std::vector<std::string> equal_facts(const FactSearch& search, const std::vector<Card>& cards) {
+  std::vector<std::string> known;
+  for (const Card& card : cards) {
+    const bool same = card.whole && !search.key.empty() && statement_of(card.text, card.language).key == search.key;
+    if (same && card.document != search.document) known.push_back(card.id);
+  }
+  return known;
 }
 
 }  // namespace muniment::retrieval

@@ -12,6 +12,8 @@
 #include "base/crypto/sha256.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "retrieval/query/card.hpp"
+#include "retrieval/query/query_plan.hpp"
 #include "retrieval/text/document_text.hpp"
 
 namespace muniment::retrieval {
@@ -54,6 +56,17 @@ Hash revision_hash(const Hash& bytes_hash, std::string_view chunker);
 // Reads and checks a document. Errors: those of read_document; invalid_argument for an invalid id, tag or label.
 Result<PreparedDocument> prepare_document(DocumentToIngest about, std::string_view bytes, DocumentText text);
 Status check_corpus_name(std::string_view corpus);
+
+// A search for documents of its corpus that state the same as a fact, a short document of one passage.
+struct FactSearch {
+  Question question;
+  std::string key;  // of its statement
+  std::string document;
+};
+// Returns nullopt for a document that is no fact.
+std::optional<FactSearch> search_of_fact(const PreparedDocument& document, std::string_view bytes);
+// Returns the pointers of the other documents that state the same.
+std::vector<std::string> equal_facts(const FactSearch& search, const std::vector<Card>& cards);
 
 // The place of the document's bytes: an artifact, or the frame of a capsule that has this description.
 struct DocumentPlace {

@@ -1,10 +1,16 @@
 // Implements the commands capsule info, verify, diff, merge and compact.
+#include <unistd.h>
+
+#include <filesystem>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/files/file.hpp"
 #include "base/text.hpp"
 #include "capsule/capsule.hpp"
 #include "capsule/merge.hpp"
+#include "capsule/rpc.hpp"
 #include "cli/commands.hpp"
 
 namespace muniment::cli {
@@ -146,7 +152,38 @@ Status compact(Session& session, const FileOptions& options) {
   return success();
 }
 
+struct McpOptions {
+  std::vector<std::string> files;
+};
+
+void declare_mcp(CLI::App& command, McpOptions& options) {
+  command.add_option("--files", options.files, "Folder whose files remember may read (may be repeated; default: none)")
+      ->type_name("FOLDER");
+  command.footer("A host starts it as an MCP server: claude mcp add notes -- muniment --capsule FILE mcp");
+}
+
+// Standard output carries only protocol messages, also with --json.
+Status serve_mcp(Session& session, const McpOptions& options) {
+  session.options.json = false;
+  if (session.options.capsule.empty())
+    return Error(Errc::invalid_argument, "--capsule is missing. Write: muniment --capsule FILE mcp");
+  if (!session.command.empty()) return Error(Errc::invalid_argument, "a capsule records no MCP server. Omit --capsule");
+  std::vector<std::string> folders;
+  for (const std::string& name : options.files) {
+    std::error_code failed;
+    folders.push_back(std::filesystem::absolute(name, failed).lexically_normal().string());
+    if (auto opened = open_folder(folders.back()); !opened) return std::move(opened).error().within("--files");
+  }
+  capsule::Server server(session.options.capsule, std::move(folders));
+  session.exit_code = capsule::serve_mcp(STDIN_FILENO, STDOUT_FILENO, server);
+  return success();
+}
+
 }  // namespace
+
+void add_capsule_mcp_command(CLI::App& app, Session& session) {
+  add_command<McpOptions>(session, app, "mcp", "Serve MCP on standard input and output", declare_mcp, serve_mcp);
+}
 
 void add_capsule_commands(CLI::App& app, Session& session) {
   CLI::App& group = add_group(app, "capsule", "Inspect, verify, compare and merge capsules");

@@ -1,5 +1,6 @@
 // Entry point of `muniment-capsule`, which `muniment` starts: the commands on capsules, and with --serve a capsule as a
 // server for one client, on standard input.
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -13,7 +14,7 @@
 namespace {
 
 int serve_capsule(const char* path) {
-  muniment::capsule::Server server(muniment::capsule::Capsule::open_or_create(path));
+  muniment::capsule::Server server(path);
   return muniment::capsule::serve(STDIN_FILENO, server);
 }
 
@@ -25,7 +26,11 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--text-child") == 0)
     return muniment::retrieval::serve_tool(muniment::first_handed_over);
   cli::open_standard_streams();
+  ::signal(SIGPIPE, SIG_IGN);
   if (argc == 3 && std::strcmp(argv[1], "--serve") == 0) return serve_capsule(argv[2]);
-  constexpr cli::Family families[] = {{"capsule", cli::add_capsule_commands}};
+  constexpr cli::Family families[] = {
+      {"capsule", cli::add_capsule_commands},
+      {.names = "mcp", .add = cli::add_capsule_mcp_command, .hidden = true},
+  };
   return cli::run_program({families}, argc, argv, {});
 }

@@ -22,7 +22,6 @@
 #include "gateway/read/index_wait.hpp"
 #include "gateway/read/pointing.hpp"
 #include "gateway/services.hpp"
-#include "retrieval/answer/statement.hpp"
 #include "retrieval/corpus/ingest.hpp"
 #include "retrieval/plan/markup.hpp"
 #include "retrieval/service.hpp"
@@ -415,29 +414,22 @@ Status refuse_revoked(Call& call, std::string_view owner, std::vector<Item>& ite
 
 // Finds other documents of the corpus that state the same as the request's only document, if the request asks for them
 // and the document is a fact.
-Status find_known(Call& call, const std::string& corpus, std::vector<Item>& items) {
+Status find_known(Call& call, std::vector<Item>& items) {
   if (!call.params["known"].as_bool().value_or(false) || items.size() != 1 || items.front().error) return success();
   Item& item = items.front();
   if (item.chunks == 0) {
     item.error = Error(Errc::invalid_argument, "the fact has no text. To remove a fact: muniment forget SUBJECT");
     return success();
   }
-  const std::string& text = item.prepared->text.as_is ? item.bytes : item.prepared->text.text;
-  if (item.chunks != 1 || text.size() > limits::summary_bytes_max) return success();
-  const std::string said = retrieval::statement_of(text, item.prepared->text.language).key;
-  retrieval::Question question;
-  for (const char c : text) question.text += c == ':' || c == '"' ? ' ' : c;  // its words, without markup
-  question.corpora = {corpus};
-  question.mode = retrieval::Mode::lexical;
+  const auto search = retrieval::search_of_fact(*item.prepared, item.bytes);
+  if (!search) return success();
   ASSIGN_OR_RETURN(const retrieval::Scope scope, scope_of(call));
   const retrieval::Retriever& retriever = call.services.retrieval.retriever();
-  ASSIGN_OR_RETURN(const auto plan, retriever.plan(question, scope, *call.reader, call.services.tail, call.deadline));
+  ASSIGN_OR_RETURN(const auto plan,
+                   retriever.plan(search->question, scope, *call.reader, call.services.tail, call.deadline));
   const auto found = retriever.answer(plan, *call.reader, call.deadline);
   if (!found) return success();  // such as too many queries: the fact is stored without this note
-  for (const retrieval::Card& card : found->cards) {
-    const bool same = card.whole && !said.empty() && retrieval::statement_of(card.text, card.language).key == said;
-    if (same && card.document != item.id) item.known.push_back(card.id);
-  }
+  item.known = equal_facts(*search, found->cards);
   return success();
 }
 
@@ -500,7 +492,7 @@ Result<Answer> ingest_documents(Call& call) {
   }
   RETURN_IF_ERROR(refuse_revoked(call, owner, items));
   refuse_repeated(items);
-  RETURN_IF_ERROR(find_known(call, corpus, items));
+  RETURN_IF_ERROR(find_known(call, items));
   const bool nothing_new = std::ranges::all_of(items, [](const Item& item) { return item.error || item.unchanged; });
   if (nothing_new) {
     Reply reply{reply_of(corpus, items, known ? known->last_seq : -1), {}};
