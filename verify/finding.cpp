@@ -47,6 +47,7 @@ constexpr std::array check_texts{
               "a part of the bundle does not match bundle.json: it was changed after the export"},
     CheckText{Check::proof, "proof", "the entry is not in the log of the checkpoint, or does not match the proof"},
     CheckText{Check::receipt, "receipt", "the receipt or the body does not match this entry"},
+    CheckText{Check::capsule, "capsule", "a part of the capsule was changed after it was written, or is missing"},
     CheckText{Check::artifact_row, "artifact_row", "the artifact table does not match the artifact.stored event"},
     CheckText{
         Check::artifact_file, "artifact_file",
@@ -151,6 +152,7 @@ std::string next_of(const Finding& finding, const LogPlace* place) {
     case Check::bundle:
     case Check::proof:
     case Check::receipt:
+    case Check::capsule:
     case Check::artifact_row:
     case Check::artifact_pieces:
     case Check::manifest:

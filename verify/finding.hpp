@@ -29,6 +29,7 @@ enum class Check : std::uint8_t {
   bundle,
   proof,
   receipt,
+  capsule,
   artifact_row,
   artifact_file,
   artifact_hash,

@@ -1,5 +1,5 @@
-// Entry point of muniment-verify, which verifies a log, a proof or a bundle without trust in the daemon, its operator
-// or its DBA.
+// Entry point of muniment-verify, which verifies a log, a proof, a bundle or a capsule without trust in the daemon, its
+// operator or its DBA.
 #include <unistd.h>
 
 #include <cstdio>
@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   if (const int* const code = std::get_if<int>(&parsed)) return *code;
   CommandLine& line = std::get<CommandLine>(parsed);
   if (!line.proof.proof.empty()) return tell(verify_proof(line.proof), line);
+  if (!line.capsule.capsule.empty()) return tell(verify_capsule(line.capsule), line);
   ProgressLine progress(::isatty(STDERR_FILENO) != 0);
   line.options.progress = line.bundle.progress = progress.sink();
   const Report report = line.bundle.bundle.empty() ? verify(line.options) : verify_bundle(line.bundle);

@@ -110,6 +110,7 @@ void declare_options(CLI::App& app, CommandLine& line, std::string& data) {
   app.add_option("--witness", options.notes.witnesses, "Checkpoint of a witness, or a folder of them");
   app.add_option("--proof", line.proof.proof, "Verify a proof file instead of a log");
   app.add_option("--bundle", line.bundle.bundle, "Verify the bundle of one run instead of a log");
+  app.add_option("--capsule", line.capsule.capsule, "Verify a capsule instead of a log");
   app.add_option("--receipt", line.proof.receipt, "Receipt, or event with salt and body, to check with the proof");
   app.add_option("--resume", options.resume, "Resume from a state that --save wrote");
   app.add_option("--save", options.save, "Save the state to this file if there are no findings");
@@ -144,12 +145,14 @@ std::variant<CommandLine, int> parse_command_line(int argc, char** argv) {
       return usage_exit_code;
     }
   }
-  line.proof.keys = line.bundle.keys = options.notes.keys;
-  if (!line.proof.proof.empty() && !line.bundle.bundle.empty()) {
-    std::fprintf(stderr, "muniment-verify: --proof and --bundle exclude each other. Give one.\n");
+  line.proof.keys = line.bundle.keys = line.capsule.keys = options.notes.keys;
+  const bool has_proof = !line.proof.proof.empty(),
+             has_file = !line.bundle.bundle.empty() || !line.capsule.capsule.empty();
+  if (has_proof + !line.bundle.bundle.empty() + !line.capsule.capsule.empty() > 1) {
+    std::fprintf(stderr, "muniment-verify: --proof, --bundle and --capsule exclude each other. Give one.\n");
     return usage_exit_code;
   }
-  if (!line.proof.proof.empty() || (!line.bundle.bundle.empty() && line.proof.receipt.empty())) return line;
+  if (has_proof || (has_file && line.proof.receipt.empty())) return line;
   if (!line.proof.receipt.empty()) {
     std::fprintf(stderr, "muniment-verify: --receipt requires --proof FILE.\n");
     return usage_exit_code;

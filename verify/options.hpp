@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "verify/portable/bundle.hpp"
+#include "verify/portable/capsule.hpp"
 #include "verify/portable/proof.hpp"
 #include "verify/verify.hpp"
 
@@ -13,9 +14,10 @@ namespace muniment::verify {
 inline constexpr int usage_exit_code = 3;
 
 struct CommandLine {
-  Options options;       // for a log
-  ProofOptions proof;    // for a proof, if its path is not empty
-  BundleOptions bundle;  // for a bundle, if its path is not empty
+  Options options;         // for a log
+  ProofOptions proof;      // for a proof, if its path is not empty
+  BundleOptions bundle;    // for a bundle, if its path is not empty
+  CapsuleOptions capsule;  // for a capsule, if its path is not empty
   bool unsigned_ok = false;
   bool json = false;
   std::string report;  // additional report file (JSON); empty: none

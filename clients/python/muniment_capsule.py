@@ -18,7 +18,7 @@ from typing import Any, Iterator, NamedTuple, Optional
 
 FILE_MAGIC, FRAME_MAGIC = b"\x89MUNCAP\n", b"MUFR"
 FILE_HEADER, FRAME_HEADER, COMMIT_FIXED, SEGMENT = 128, 112, 104, 72
-TYPES = {1: "document", 2: "retraction", 3: "query", 4: "feedback", 5: "log", 6: "config", 16: "segment", 17: "commit"}
+TYPES = {1: "document", 2: "retraction", 3: "query", 4: "feedback", 5: "log", 6: "config", 7: "signature", 16: "segment", 17: "commit"}
 SEGMENT_TYPE, COMMIT_TYPE = 16, 17
 KINDS = {1: "frames", 2: "documents", 3: "catalogue", 4: "words", 5: "closed_words", 6: "vectors", 7: "model"}
 

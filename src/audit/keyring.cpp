@@ -19,14 +19,6 @@ constexpr std::size_t key_file_bytes_max = 64 * 1024;
 constexpr std::string_view public_head =
     "# The keys that sign this log, oldest first. Keep a copy where its operator cannot change it.\n";
 
-Status check_private(const std::string& path) {
-  struct stat about {};
-  if (::stat(path.c_str(), &about) != 0) return file_error("reading", path, errno);
-  if ((about.st_mode & 077) == 0) return success();
-  return Error(Errc::denied, fmt::format("{} can be read by others (mode {:03o}); it must be 600: chmod 600 {}", path,
-                                         about.st_mode & 0777, path));
-}
-
 Status rename_durably(const std::string& from, const std::string& to, const std::string& folder) {
   if (::rename(from.c_str(), to.c_str()) != 0) return file_error("renaming", from, errno);
   ASSIGN_OR_RETURN(const Fd opened, open_folder(folder));
@@ -44,12 +36,9 @@ Result<Keyring> Keyring::open(const std::string& folder) {
 }
 
 Result<std::optional<NoteSigner>> Keyring::read_signer(const std::string& name) const {
-  auto text = read_file(path(name), key_file_bytes_max);
-  if (!text && text.error().code == Errc::not_found) return std::optional<NoteSigner>();
-  if (!text) return std::move(text).error();
-  RETURN_IF_ERROR(check_private(path(name)));
-  auto signer = NoteSigner::parse(*text);
-  if (!signer) return Error(Errc::corrupt, fmt::format("{}: {}", path(name), signer.error().message));
+  auto signer = NoteSigner::read(path(name));
+  if (!signer && signer.error().code == Errc::not_found) return std::optional<NoteSigner>();
+  if (!signer) return std::move(signer).error();
   return std::optional<NoteSigner>(*std::move(signer));
 }
 

@@ -33,7 +33,7 @@ Hash hash_at(std::string_view bytes, std::size_t at) { return get<Hash>(bytes, a
 
 bool is_type(std::uint8_t type) {
   return (type >= static_cast<std::uint8_t>(FrameType::document) &&
-          type <= static_cast<std::uint8_t>(FrameType::config)) ||
+          type <= static_cast<std::uint8_t>(FrameType::signature)) ||
          type == static_cast<std::uint8_t>(FrameType::segment) || type == static_cast<std::uint8_t>(FrameType::commit);
 }
 
@@ -59,6 +59,7 @@ std::string_view name_of(FrameType type) {
     case FrameType::feedback: return "feedback";
     case FrameType::log: return "log";
     case FrameType::config: return "config";
+    case FrameType::signature: return "signature";
     case FrameType::segment: return "segment";
     case FrameType::commit: return "commit";
   }

@@ -28,7 +28,8 @@ enum class FrameType : std::uint8_t {
   feedback = 4,
   log = 5,
   config = 6,
-  segment = 16,  // an index over the data frames
+  signature = 7,  // its body is a signed note over the frames before it
+  segment = 16,   // an index over the data frames
   commit = 17,
 };
 std::string_view name_of(FrameType type);

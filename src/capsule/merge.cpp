@@ -69,7 +69,8 @@ Result<Input> read_input(const std::string& path) {
                                     "muniment capsule compact FILE");
   for (std::uint64_t at = file_header_bytes; at < input.file->end();) {
     ASSIGN_OR_RETURN(Frame frame, input.file->frame_at(at, CapsuleFile::Part::header));
-    if (is_data(frame.header.type)) {
+    // A signature does not hold in another capsule.
+    if (is_data(frame.header.type) && frame.header.type != FrameType::signature) {
       ASSIGN_OR_RETURN(frame, input.file->frame_at(at));
       auto read = taken(frame);
       if (!read) return std::move(read).error().within(path);

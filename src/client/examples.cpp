@@ -20,6 +20,8 @@ constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"capsule verify", "muniment capsule verify notes.mv2"},
     {"capsule diff", "muniment capsule diff mine.mv2 yours.mv2"},
     {"capsule merge", "muniment capsule merge mine.mv2 yours.mv2 -o ours.mv2"},
+    {"capsule key", "muniment capsule key alice.example -o alice.key"},
+    {"capsule sign", "muniment capsule sign notes.mv2 --key alice.key"},
     {"capsule compact", "muniment capsule compact notes.mv2"},
     {"up", "muniment up --data /srv/muniment"},
     {"down", "muniment down"},

@@ -6,6 +6,7 @@
 #include "capsule/index.hpp"
 #include "fuzz/target.hpp"
 #include "retrieval/vector/packed_shard.hpp"
+#include "verify/portable/capsule.hpp"
 
 namespace muniment::fuzz {
 namespace {
@@ -25,6 +26,10 @@ void try_capsule_file(const std::string& bytes) {
       for (std::int64_t number = 0; number < (*index)->frames(); ++number) (void)(*index)->revision(number);
     }
     if (whole) (void)(*file)->segment(capsule::SegmentKind::frames);
+    const verify::CapsuleReport report = verify::verify_capsule({path, {}});
+    require(report.verdict != verify::Verdict::verified, "a capsule is verified without a key");
+    require(whole || report.verdict != verify::Verdict::is_unsigned, "the verifier finds a damaged capsule consistent");
+    require(!text_of(report).empty() && !json_of(report).empty(), "a report without words");
   });
 }
 

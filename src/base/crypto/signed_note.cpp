@@ -1,11 +1,15 @@
 #include "base/crypto/signed_note.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "base/crypto/base64.hpp"
+#include "base/files/file.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
@@ -145,6 +149,18 @@ Result<NoteSigner> NoteSigner::parse(std::string_view text) {
   NoteSigner signer(std::move(read.name), read.type, SigningKey::from_seed(read.bytes));
   if (signer.verifier_.id != read.id)
     return Error(Errc::invalid_argument, "the private key's id does not match the key");
+  return signer;
+}
+
+Result<NoteSigner> NoteSigner::read(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, read_file(path, limits::note_bytes_max));
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) return file_error("reading", path, errno);
+  if ((about.st_mode & 077) != 0)
+    return Error(Errc::denied, fmt::format("{} can be read by others (mode {:03o}); it must be 600: chmod 600 {}", path,
+                                           about.st_mode & 0777, path));
+  auto signer = parse(text);
+  if (!signer) return Error(Errc::corrupt, fmt::format("{}: {}", path, signer.error().message));
   return signer;
 }
 

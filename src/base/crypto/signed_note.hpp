@@ -62,6 +62,8 @@ class NoteSigner {
  public:
   NoteSigner(std::string name, KeyType type, SigningKey key);
   static Result<NoteSigner> parse(std::string_view text);
+  // Reads a file with a key. Errors: not_found; denied if other users may read it; corrupt.
+  static Result<NoteSigner> read(const std::string& path);
   std::string text() const;
 
   const VerifierKey& verifier() const { return verifier_; }

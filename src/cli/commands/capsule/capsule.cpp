@@ -1,6 +1,8 @@
-// Implements the commands capsule info, verify, diff, merge and compact.
+// Implements the commands capsule info, verify, diff, merge, compact, key and sign.
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 #include "capsule/capsule.hpp"
 #include "capsule/merge.hpp"
 #include "capsule/rpc.hpp"
+#include "capsule/signing.hpp"
 #include "cli/commands.hpp"
 
 namespace muniment::cli {
@@ -179,6 +182,44 @@ Status serve_mcp(Session& session, const McpOptions& options) {
   return success();
 }
 
+struct KeyOptions {
+  std::string name, output;
+};
+
+void declare_key(CLI::App& command, KeyOptions& options) {
+  command.add_option("NAME", options.name, "Name of the key, such as alice.example, without spaces and +")->required();
+  command.add_option("-o,--output", options.output, "The new file with the private key")->required();
+}
+
+Status make_key(Session& session, const KeyOptions& options) {
+  const NoteSigner signer(options.name, KeyType::ed25519, SigningKey::generate());
+  ASSIGN_OR_RETURN(const VerifierKey key, VerifierKey::parse(signer.verifier().text()));
+  const Fd file(::open(options.output.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.open()) return file_error("creating", options.output, errno);
+  RETURN_IF_ERROR(write_all(file.get(), signer.text() + "\n", options.output));
+  session.out().line(key.text());
+  return success();
+}
+
+struct SignOptions {
+  std::string file, key;
+};
+
+void declare_sign(CLI::App& command, SignOptions& options) {
+  command.add_option("FILE", options.file, "The capsule")->required();
+  command.add_option("--key", options.key, "File with the private key")->required()->type_name("FILE");
+  command.footer("Check a signature: muniment-verify --capsule FILE --key PUBLIC");
+}
+
+Status sign(Session& session, const SignOptions& options) {
+  ASSIGN_OR_RETURN(const NoteSigner signer, NoteSigner::read(options.key));
+  ASSIGN_OR_RETURN(const Checkpoint covered, capsule::sign(options.file, signer));
+  session.out().line(fmt::format("signed: {} frames, chain {}, by {}",
+                                 grouped(static_cast<std::uint64_t>(covered.size)), to_hex(covered.root),
+                                 signer.verifier().text()));
+  return success();
+}
+
 }  // namespace
 
 void add_capsule_mcp_command(CLI::App& app, Session& session) {
@@ -192,6 +233,8 @@ void add_capsule_commands(CLI::App& app, Session& session) {
                            verify);
   add_command<DiffOptions>(session, group, "diff", "Compare the current documents of two capsules", declare_diff, diff);
   add_command<MergeOptions>(session, group, "merge", "Merge capsules into a new one", declare_merge, merge);
+  add_command<KeyOptions>(session, group, "key", "Make a key that signs capsules", declare_key, make_key);
+  add_command<SignOptions>(session, group, "sign", "Sign the frames of a capsule", declare_sign, sign);
   add_command<FileOptions>(session, group, "compact", "Write a capsule anew, with new indexes", declare_file, compact);
 }
 
