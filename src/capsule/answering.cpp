@@ -142,6 +142,7 @@ Result<retrieval::Answer> Capsule::answer(const retrieval::Question& question) {
   RETURN_IF_ERROR(settle_plan(plan));
   end_plan(plan, scope, hooks);
   plan.watermark = watermark;
+  plan.of_capsule = true;
   if (!question.cursor.empty()) {
     ASSIGN_OR_RETURN(const retrieval::Cursor cursor, retrieval::parse_cursor(question.cursor));
     if (cursor.hash != plan.hash.substr(0, retrieval::hash_digits))
@@ -172,6 +173,7 @@ Result<retrieval::Answer> Capsule::answer(const retrieval::Question& question) {
     answer.degraded.insert(answer.degraded.end(), ranking.degraded.begin(), ranking.degraded.end());
     answer.lanes = ranking.identities;
     ASSIGN_OR_RETURN(const auto next, add_cards(answer, plan, ranking.ranked, source));
+    for (retrieval::Card& card : answer.cards) card.uri = uri_of(card.corpus, card.document);
     if (next) {
       const std::int64_t shown = plan.as_of ? *plan.as_of + 1 : plan.watermark;
       answer.cursor = retrieval::text_of(retrieval::Cursor{*next, shown, plan.hash, {}});

@@ -33,9 +33,7 @@ Result<std::span<const Row>> rows_in(CapsuleFile& file, SegmentKind kind) {
 }  // namespace
 
 std::string uri_of(std::string_view corpus, std::string_view document) {
-  std::string uri = evidence::evidence_pointer(corpus, document, "", "");
-  uri.resize(uri.find('#'));
-  return uri.replace(0, uri.find(':'), retrieval::frame_scheme);
+  return evidence::document_uri(corpus, document);
 }
 
 std::uint64_t key_of_uri(std::string_view uri) {

@@ -81,26 +81,31 @@ Result<retrieval::DocumentToIngest> about_of(const std::string& corpus, const js
   return about;
 }
 
-// ev://… or aether://<collection>/<relative_path>, which names the current revision.
+// ev://… or aether://<collection>/<relative_path>, which names the current revision; with the fragment and the revision
+// of an ev:// pointer, it names the same.
 struct Named {
-  std::string corpus, document, fragment, revision;
+  std::string corpus, document, revision;
   std::int64_t number = -1;
 };
 
 Result<Named> named_by(std::string_view pointer) {
-  constexpr std::string_view scheme = "aether://";
+  constexpr std::string_view scheme = evidence::document_scheme;
+  std::string text(pointer);
   if (pointer.starts_with(scheme)) {
-    // The same spelling as an ev:// pointer up to the fragment.
-    const auto parsed =
-        evidence::parse_pointer("ev://" + std::string(pointer.substr(scheme.size())) + "#p0?v=0000000000000000");
-    if (!parsed) return Error(Errc::invalid_argument, "PARSE_ERROR: write aether://<collection>/<relative_path>");
-    return Named{parsed->corpus, parsed->document, {}, {}};
+    if (pointer.find('#') == std::string_view::npos) {
+      ASSIGN_OR_RETURN(evidence::DocumentName name, evidence::parse_document_uri(pointer));
+      return Named{std::move(name.corpus), std::move(name.document), {}};
+    }
+    text.replace(0, scheme.size(), "ev://");
   }
-  ASSIGN_OR_RETURN(const evidence::Pointer parsed, evidence::parse_pointer(pointer));
+  ASSIGN_OR_RETURN(const evidence::Pointer parsed, evidence::parse_pointer(text));
   if (parsed.kind != evidence::PointerKind::evidence)
     return Error(Errc::invalid_argument, "PARSE_ERROR: a capsule has documents (ev://, aether://)");
-  return Named{parsed.corpus, parsed.document, parsed.fragment, parsed.revision,
-               parsed.fragment.starts_with('p') ? parsed.seq : -1};
+  return Named{parsed.corpus, parsed.document, parsed.revision, parsed.fragment.starts_with('p') ? parsed.seq : -1};
+}
+
+bool is_current(const store::DocumentRow& row, const std::optional<std::int64_t>& as_of) {
+  return as_of ? row.seq <= *as_of && (!row.valid_to || *row.valid_to > *as_of) : row.current();
 }
 
 }  // namespace
@@ -284,7 +289,7 @@ Result<std::string> Server::resolve(Params params) {
       const Revision* found = nullptr;
       for (const Revision& one : revisions) {
         const bool visible = !as_of || one.row.seq <= *as_of;
-        const bool wanted = named->revision.empty() ? one.row.current() : one.row.revision == named->revision;
+        const bool wanted = named->revision.empty() ? is_current(one.row, as_of) : one.row.revision == named->revision;
         if (visible && wanted) found = &one;
       }
       if (!revisions.empty() && found == nullptr) reason = "VERSION_MISMATCH";
@@ -296,7 +301,11 @@ Result<std::string> Server::resolve(Params params) {
           const std::string hash = to_hex(chunk != nullptr ? chunk->hash : sha256(*text));
           out.member("ok", true).member("type", "evidence").member("id", uri_of(named->corpus, named->document));
           out.member("expected_hash", hash).member("actual_hash", hash).member("size_bytes", text->size());
-          out.member("text", *text).member("current", found->row.current());
+          out.member("text", *text);
+          if (const store::DocumentRow& last = revisions.back().row; !found->row.current() && last.current())
+            out.member("current", evidence::evidence_pointer(
+                                      last.corpus, last.document,
+                                      fmt::format("p{}", std::max<std::int64_t>(named->number, 0)), last.revision));
           reason.clear();
         } else {
           reason = "HASH_MISMATCH";
@@ -304,16 +313,33 @@ Result<std::string> Server::resolve(Params params) {
       }
     }
     if (!reason.empty()) out.member("ok", false).member("reason", reason);
-    out.end_object();
+    out.member("critical", false).end_object();
   }
-  return std::move(out.end_array().end_object()).text();
+  return std::move(out.end_array().key("halted").begin_array().end_array().end_object()).text();
 }
 
 Result<std::string> Server::feedback(Params params) {
-  const std::string pointer = params["pointer"].string_or("");
-  const auto value = params["value"].as_double();
-  if (!value) return Error(Errc::invalid_argument, "value: expected a number from -1 to 1.");
-  ASSIGN_OR_RETURN(const std::int64_t seq, capsule_->give_feedback(pointer, *value, params.source()));
+  std::string pointer = params["pointer"].string_or("");
+  RETURN_IF_ERROR(need_file());
+  ASSIGN_OR_RETURN(const Named named, named_by(pointer));
+  if (pointer.starts_with(evidence::document_scheme)) {
+    // A document of one passage is named by its URI; the frame names the passage.
+    ASSIGN_OR_RETURN(const auto revisions, capsule_->history(named.corpus, named.document));
+    if (revisions.empty() || !revisions.back().row.current())
+      return Error(Errc::not_found, fmt::format("the capsule has no {}", pointer));
+    if (revisions.back().row.chunks != 1)
+      return Error(Errc::invalid_argument, "pointer: the document has several passages. Name one: ev://….");
+    pointer = pointer_to(revisions.back().row);
+  }
+  json::Writer about;
+  about.begin_object().member("pointer", pointer);
+  for (const json::Value member : params) {
+    if (const std::string key = member.key(); key != "pointer" && key != "_meta")
+      about.raw_member(key, member.source());
+  }
+  about.end_object();
+  ASSIGN_OR_RETURN(const std::int64_t seq,
+                   capsule_->give_feedback(pointer, params["value"].as_double().value_or(0), about.text()));
   return fmt::format("{{\"pointer\":{},\"seq\":{}}}", json::quote(pointer), seq);
 }
 
@@ -398,9 +424,7 @@ Result<std::string> Server::document(Params params) {
   const auto wanted = params["revision"].as_string();
   const Revision* found = nullptr;
   for (const Revision& one : revisions) {
-    const bool was_current =
-        as_of ? one.row.seq <= *as_of && (!one.row.valid_to || *one.row.valid_to > *as_of) : one.row.current();
-    if (wanted ? one.row.revision == *wanted : was_current) found = &one;
+    if (wanted ? one.row.revision == *wanted : is_current(one.row, as_of)) found = &one;
   }
   if (found == nullptr) return Error(Errc::not_found, "no such document in the capsule");
   json::Writer out;

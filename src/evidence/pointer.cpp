@@ -197,6 +197,21 @@ std::string evidence_pointer(std::string_view corpus, std::string_view document,
   return out.append("#").append(fragment).append("?v=").append(revision);
 }
 
+std::string document_uri(std::string_view corpus, std::string_view document) {
+  std::string uri = evidence_pointer(corpus, document, "", "");
+  uri.resize(uri.find('#'));
+  return uri.replace(0, std::string_view("ev://").size(), document_scheme);
+}
+
+Result<DocumentName> parse_document_uri(std::string_view uri) {
+  // The same spelling as an ev:// pointer up to the fragment.
+  if (uri.starts_with(document_scheme)) {
+    auto parsed = parse_pointer("ev://" + std::string(uri.substr(document_scheme.size())) + "#p0?v=0000000000000000");
+    if (parsed && parsed->run_id.empty()) return DocumentName{std::move(parsed->corpus), std::move(parsed->document)};
+  }
+  return Error(Errc::invalid_argument, "PARSE_ERROR: write aether://<collection>/<relative_path>");
+}
+
 std::string event_pointer(std::string_view document, std::optional<std::int64_t> passage, std::string_view revision) {
   std::string out = "ev://run/" + std::string(document);
   if (passage) out.append(".").append(std::to_string(*passage));

@@ -62,6 +62,17 @@ std::optional<ByteSpan> parse_span(std::string_view fragment);
 std::string evidence_pointer(std::string_view corpus, std::string_view document, std::string_view fragment,
                              std::string_view revision);
 
+// A document of a capsule: aether://<collection>/<relative_path>, percent-encoded like an ev:// pointer.
+inline constexpr std::string_view document_scheme = "aether://";
+std::string document_uri(std::string_view corpus, std::string_view document);
+
+struct DocumentName {
+  std::string corpus;
+  std::string document;
+};
+// Parses an aether:// URI. Errors: invalid_argument.
+Result<DocumentName> parse_document_uri(std::string_view uri);
+
 // Returns the pointer to an event of a run; `document` is <run>#e<run_seq>. `passage` is the number of a passage of the
 // event's text; nullopt: the event itself.
 std::string event_pointer(std::string_view document, std::optional<std::int64_t> passage, std::string_view revision);

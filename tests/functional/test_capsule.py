@@ -2,6 +2,7 @@
 disk, and the independent reader."""
 from __future__ import annotations
 
+import datetime
 import fcntl
 import json
 import os
@@ -108,6 +109,56 @@ class Alone(CapsuleCase):
         self.assertIn("April", self.cards("crane lighthouse")[0]["summary"])
         self.assertIn("March", self.cards("crane lighthouse", "--asof", "0")[0]["summary"])
         self.assertEqual(len(self.capsule("document", "history", "notes", "plan.md").splitlines()), 2)
+
+    def test_a_document_is_named_by_its_uri(self) -> None:
+        self.write("plan.md", "The crane is repaired in March.\n")
+        self.write("deep/a b.md", "The lamp is brass.\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        uri, spaced = "aether://notes/plan.md", "aether://notes/deep/a%20b.md"
+        self.assertEqual(self.cards("crane")[0]["uri"], uri)
+        self.assertEqual(self.capsule("query", "lamp", "--files"), spaced + "\n")
+        self.assertEqual(self.cards("in:aether://notes/ lamp")[0]["uri"], spaced)
+        self.assertEqual(self.cards("in:notes lamp")[0]["uri"], spaced)
+        self.assertEqual(json.loads(self.capsule("--json", "query", "in:aether://other lamp", code=1))["results"][0]["reason"], "unknown_corpus")
+        self.write("plan.md", "The lighthouse is painted in April.\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        old = json.loads(self.capsule("--json", "document", "history", uri).splitlines()[-1])
+        for name in (uri, old["uri"] + old["pointer"][old["pointer"].index("#"):]):
+            month = "April" if name == uri else "March"
+            resolved = json.loads(self.capsule("--json", "pointer", "resolve", name))["results"][0]
+            self.assertIn(month, resolved["text"])
+            self.assertEqual("current" in resolved, month == "March")
+        self.assertIn("March", self.capsule("pointer", "resolve", uri, "--asof", str(old["seq"])))
+        self.capsule("feedback", spaced, "1")
+        frame = list(muniment_capsule.Capsule(str(self.file)).frames())[-1]
+        self.assertTrue(json.loads(frame.about)["pointer"].startswith("ev://notes/deep/a%20b.md#p0?v="), frame.about)
+        self.assertIn("a b.md", self.capsule("document", "get", spaced))
+        self.capsule("document", "retract", spaced, "--reason", "test")
+        self.assertEqual(self.capsule("query", "lamp", "--files"), "")
+        for bad in ("aether://", "aether://notes", "aether://notes/", "aether://notes/%zz", "aether:///a"):
+            self.capsule("pointer", "resolve", bad, code=1)
+            self.capsule("document", "get", bad, code=1)
+
+    def test_times_select_documents_and_states(self) -> None:
+        for name, year in (("old.md", 2020), ("new.md", 2024)):
+            self.write(name, f"The crane was repaired in {year}.\n")
+            at = datetime.datetime(year, 6, 1, tzinfo=datetime.timezone.utc).timestamp()
+            os.utime(self.notes / name, (at, at))
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        first = [json.loads(line)["recorded_at"] for line in self.capsule("--json", "document", "list", "notes").splitlines()]
+        self.write("old.md", "The lighthouse was painted.\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+
+        def names(question: str) -> set[str]:
+            return {card["document"] for card in self.cards(question)}
+
+        self.assertEqual(names("crane before:2022-01-01"), set())
+        self.assertEqual(names("crane after:2022-01-01"), {"new.md"})
+        self.assertEqual(names("crane before:2025-01-01"), {"new.md"})
+        self.assertEqual(names(f"crane asof:{max(first)}"), {"old.md", "new.md"})
+        self.assertEqual(names(f"crane asof:{max(first)} before:2022-01-01"), {"old.md"})
+        self.assertEqual(names("crane asof:2020-01-01"), set())
+        self.capsule("query", "crane asof:2999-01-01", code=1)
 
     def test_diff_and_merge(self) -> None:
         other = self.folder / "b.mv2"
@@ -335,6 +386,8 @@ class BesideADaemon(CapsuleCase, DaemonCase):
         for question in QUESTIONS:
             theirs = answer(question)
             ours = json.loads(self.capsule("--json", "query", question, "-k", "10"))["results"][0]
+            for card in ours["cards"]:
+                self.assertEqual(card.pop("uri"), f"aether://docs/{card['document']}")
             self.assertEqual(ours["cards"], theirs["cards"], question)
             self.assertEqual((ours["lanes"], ours.get("reason")), (theirs["lanes"], theirs.get("reason")), question)
             found += len(ours["cards"])

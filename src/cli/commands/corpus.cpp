@@ -8,6 +8,7 @@
 #include "cli/connect/download.hpp"
 #include "cli/time_option.hpp"
 #include "client/arguments.hpp"
+#include "evidence/pointer.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -48,7 +49,7 @@ void declare_corpus(CLI::App& command, DocumentOptions& options) {
 
 void declare_document(CLI::App& command, DocumentOptions& options) {
   declare_corpus(command, options);
-  command.add_option("DOCUMENT", options.document, "Document id")->required();
+  command.add_option("DOCUMENT", options.document, "Document id (CORPUS may be aether://CORPUS/DOCUMENT instead)");
 }
 
 void declare_get(CLI::App& command, DocumentOptions& options) {
@@ -70,9 +71,14 @@ void declare_retract(CLI::App& command, DocumentOptions& options) {
   command.add_option("--base", options.base, "Retract only if this revision is the current one");
 }
 
-std::string params_of(const DocumentOptions& options) {
+// A document is named by its corpus and its id, or by its URI in a capsule.
+Result<std::string> params_of(const DocumentOptions& options) {
+  evidence::DocumentName named{options.corpus, options.document};
+  if (options.document.empty()) {
+    ASSIGN_OR_RETURN(named, evidence::parse_document_uri(options.corpus));
+  }
   json::Writer out;
-  out.begin_object().member("corpus", options.corpus).member("document", options.document);
+  out.begin_object().member("corpus", named.corpus).member("document", named.document);
   const std::pair<std::string_view, const std::string&> given[] = {{"revision", options.revision},
                                                                    {"from", options.from},
                                                                    {"to", options.to},
@@ -144,7 +150,8 @@ Status list_documents(Session& session, const DocumentOptions& options) {
 Status document_history(Session& session, const DocumentOptions& options) {
   const Output& out = session.out();
   Table table({"seq", "revision", "size", "passages", "ingested", "until"});
-  return print_pages(session, "document.history", params_of(options), "revisions", "before", table,
+  ASSIGN_OR_RETURN(std::string params, params_of(options));
+  return print_pages(session, "document.history", std::move(params), "revisions", "before", table,
                      [&](const json::Value& row) -> std::vector<std::string> {
                        return {std::to_string(count_of(row, "seq")),
                                out.one_line(row["revision"].string_or("")),
@@ -156,7 +163,8 @@ Status document_history(Session& session, const DocumentOptions& options) {
 }
 
 Status get_document(Session& session, const DocumentOptions& options) {
-  ASSIGN_OR_RETURN(const Message answer, session.call("document.get", params_of(options)));
+  ASSIGN_OR_RETURN(const std::string params, params_of(options));
+  ASSIGN_OR_RETURN(const Message answer, session.call("document.get", params));
   const json::Value row = answer.result()["document"];
   const Output& out = session.out();
   if (!options.output.empty()) {
@@ -190,7 +198,8 @@ Status get_document(Session& session, const DocumentOptions& options) {
 }
 
 Status diff_document(Session& session, const DocumentOptions& options) {
-  ASSIGN_OR_RETURN(const Message answer, session.call("document.diff", params_of(options)));
+  ASSIGN_OR_RETURN(const std::string params, params_of(options));
+  ASSIGN_OR_RETURN(const Message answer, session.call("document.diff", params));
   if (session.printed_json(answer)) return success();
   const Output& out = session.out();
   const json::Value result = answer.result();
@@ -211,7 +220,8 @@ Status diff_document(Session& session, const DocumentOptions& options) {
 }
 
 Status retract_document(Session& session, const DocumentOptions& options) {
-  ASSIGN_OR_RETURN(const Message answer, session.call("document.retract", params_of(options)));
+  ASSIGN_OR_RETURN(const std::string params, params_of(options));
+  ASSIGN_OR_RETURN(const Message answer, session.call("document.retract", params));
   if (session.printed_json(answer)) return success();
   const json::Value result = answer.result();
   session.out().line(fmt::format("{}/{} at {} retracted  seq {}",

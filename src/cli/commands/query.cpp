@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "base/text.hpp"
@@ -31,6 +32,7 @@ struct QueryOptions {
   std::size_t count = 5;
   bool explain = false;
   bool full = false;
+  bool files = false;
 };
 
 void declare_query(CLI::App& command, QueryOptions& options) {
@@ -55,7 +57,8 @@ void declare_query(CLI::App& command, QueryOptions& options) {
   command.add_option("--profile", options.profile, "Name of a ranking profile");
   command.add_option("--cursor", options.cursor, "Cursor printed by the previous page");
   command.add_flag("--explain", options.explain, "Show how each card was found");
-  command.add_flag("--full", options.full, "Resolve the cards and print their passages");
+  auto* const full = command.add_flag("--full", options.full, "Resolve the cards and print their passages");
+  command.add_flag("--files", options.files, "Print only the documents of the cards, one a line")->excludes(full);
   command.add_option("--run", options.run, "Run that records the query (default: MUNIMENT_RUN)");
 }
 
@@ -233,6 +236,15 @@ void print_foot(const Output& out, const json::Value& result, const QueryOptions
   }
 }
 
+// Prints each document once, best first: its URI in a capsule, otherwise its corpus and id.
+void print_files(const Output& out, const json::Value& result) {
+  std::set<std::string> printed;
+  for (const json::Value card : result["cards"]) {
+    const std::string name = card["uri"].string_or(card["corpus"].string_or("") + "/" + card["document"].string_or(""));
+    if (printed.insert(name).second) out.line(out.one_line(name));
+  }
+}
+
 Status query(Session& session, const QueryOptions& given) {
   QueryOptions options = given;
   ASSIGN_OR_RETURN(std::string question, question_text(joined(given.words, " ")));
@@ -255,6 +267,10 @@ Status query(Session& session, const QueryOptions& given) {
   if (session.options.json) {
     out.json_line(answer.result().source());
     if (resolved) out.json_line(resolved->result().source());
+    return success();
+  }
+  if (options.files) {
+    print_files(out, result);
     return success();
   }
   std::size_t rank = 0;

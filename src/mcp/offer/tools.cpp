@@ -286,11 +286,12 @@ void write_output_schema(json::Writer& out, const Tool& tool) {
   out.raw(plain_schema(tool.method, "result")).raw(handle_schema).end_array().end_object();
 }
 
-void write_tool(json::Writer& out, const Tool& tool) {
+// A capsule's results have members of their own.
+void write_tool(json::Writer& out, const Tool& tool, bool of_daemon) {
   out.begin_object().member("name", tool.name).member("title", tool.title).member("description", tool.description);
   out.raw_member("inputSchema",
                  tool.shown.empty() ? input_schema(tool).source() : std::string_view(shown_schema(tool)));
-  if (tool.shown.empty()) write_output_schema(out, tool);
+  if (tool.shown.empty() && of_daemon) write_output_schema(out, tool);
   out.key("annotations").begin_object().member("readOnlyHint", tool.hints.read_only);
   if (!tool.hints.read_only) {
     out.member("destructiveHint", tool.hints.destructive).member("idempotentHint", tool.hints.idempotent);
@@ -355,7 +356,7 @@ ToolList offered_tools(const ServerOptions& options) {
     if (options.only_tools() && std::ranges::find(options.methods, tool.method) == options.methods.end()) continue;
     if (!tool.toolset.empty() && std::find(sets.begin(), sets.end(), tool.toolset) == sets.end()) continue;
     offered.tools.push_back(&tool);
-    write_tool(list, tool);
+    write_tool(list, tool, !options.only_tools());
   }
   if (options.extension != nullptr) options.extension->write_tools(list);
   offered.list = std::move(list.end_array()).text();

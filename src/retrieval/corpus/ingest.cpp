@@ -119,7 +119,7 @@ std::string revised_body(const PreparedDocument& document, const DocumentPlace& 
   const DocumentToIngest& about = document.about;
   std::string uri = evidence::evidence_pointer(about.corpus, about.id, "", "");
   uri.resize(uri.find('#'));
-  if (place.in_frame) uri.replace(0, uri.find(':'), frame_scheme);
+  if (place.in_frame) uri = evidence::document_uri(about.corpus, about.id);
   json::Writer out;
   out.begin_object()
       .member("uri", uri)

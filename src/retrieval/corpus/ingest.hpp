@@ -77,9 +77,6 @@ struct DocumentPlace {
   std::optional<Uuid> chunks_artifact_id;
 };
 
-// The scheme of a document's URI in a capsule: aether://<collection>/<relative_path>.
-inline constexpr std::string_view frame_scheme = "aether";
-
 // A chunk list up to this size is part of the event; a longer one is an artifact.
 inline constexpr std::size_t inline_chunk_list_bytes_max = 24 * 1024;
 

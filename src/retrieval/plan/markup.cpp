@@ -35,6 +35,15 @@ std::size_t count_words(std::string_view text) {
   return text.empty() ? 0 : 1 + static_cast<std::size_t>(std::ranges::count(text, ' '));
 }
 
+// A collection of a capsule may be named by its URI: aether://notes/.
+std::string_view collection_of(std::string_view value) {
+  constexpr std::string_view scheme = "aether://";
+  if (!value.starts_with(scheme)) return value;
+  value.remove_prefix(scheme.size());
+  if (value.ends_with('/')) value.remove_suffix(1);
+  return value;
+}
+
 class Parser {
  public:
   Parser(std::string_view query, std::size_t phrases_max) : rest_(query), phrases_max_(phrases_max) {}
@@ -101,7 +110,7 @@ class Parser {
   }
 
   bool apply(std::string_view key, std::string_view value) {
-    if (key == "in") return add(markup_.corpora, value);
+    if (key == "in") return add(markup_.corpora, collection_of(value));
     if (key == "tag") return add(markup_.tags, value);
     if (key == "run") return add(markup_.runs, value);
     if (key == "type") return is_type(value) && add(markup_.types, value);

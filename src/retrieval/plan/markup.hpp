@@ -1,6 +1,7 @@
 // The markup of a query:
 //
 //   in:notes type:markdown tag:legal run:r1     filters; a value with spaces in quotes: in:"my notes"
+//   in:aether://notes/                          the same collection, by its URI in a capsule
 //   before:2026-01-01 after:2025-12-24T18:00:00Z  the document's time
 //   asof:2026-01-10                             the state at that time
 //   "exact words"                               must occur

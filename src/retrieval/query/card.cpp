@@ -106,6 +106,7 @@ void write_card(json::Writer& out, const Card& card, bool with_scores) {
   out.member("corpus_id", card.source.corpus_id)
       .member("index_id", card.source.index_id)
       .member("chunk_id", card.source.chunk_id);
+  if (!card.uri.empty()) out.member("uri", card.uri);
   out.member("corpus", card.corpus).member("document", card.document).member("title", card.title);
   out.member("summary", card.summary)
       .member("anchors", card.anchors)

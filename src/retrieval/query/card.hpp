@@ -19,7 +19,8 @@
 namespace muniment::retrieval {
 
 struct Card {
-  std::string id;  // the passage's ev:// pointer
+  std::string id;   // the passage's ev:// pointer
+  std::string uri;  // aether:// URI of a capsule's document; empty: none
   std::string document;
   std::string corpus;
   std::string title;

@@ -80,6 +80,7 @@ struct QueryPlan {
   std::int64_t watermark = 0;
   std::string hash;  // hash of the plan without positions
   std::string key;
+  bool of_capsule = false;  // documents are named by their aether:// URIs
 };
 
 // Begins a plan with what follows from the question: helpers, markup, profile and corpora; as_of only if the question

@@ -1,5 +1,6 @@
 // Ranks candidates: probe, expansion, reranking and feedback.
 #include "retrieval/query/ranking.hpp"
+#include "evidence/pointer.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -161,7 +162,8 @@ void Ranker::ask_expansion_hook() {
   ExpansionRequest request;
   request.query = plan_.markup.text;
   request.max_expansions = limits::hook_expansions_max;
-  if (plan_.corpora.size() == 1) request.scope = "ev://" + plan_.corpora.front() + "/";
+  if (plan_.corpora.size() == 1)
+    request.scope = (plan_.of_capsule ? std::string(evidence::document_scheme) : "ev://") + plan_.corpora.front() + "/";
   request.after = date_of(filter_.after_us);
   request.before = date_of(filter_.before_us);
   request.as_of = plan_.as_of;
@@ -234,8 +236,11 @@ void Ranker::ask_reranker(const Best& best) {
   const std::vector<std::string> shown = words_of(words);
   std::vector<RerankCandidate> sent;
   for (std::size_t i = 0; i < best.places.size(); ++i) {
-    sent.push_back({std::to_string(candidates_[best.places[i]].chunk), pointer_of(best.rows[i]),
-                    snippet_of(best.passages[i], shown, limits::rerank_snippet_bytes_max)});
+    const store::DocumentRow& document = best.rows[i].document;
+    sent.push_back(
+        {std::to_string(candidates_[best.places[i]].chunk),
+         plan_.of_capsule ? evidence::document_uri(document.corpus, document.document) : pointer_of(best.rows[i]),
+         snippet_of(best.passages[i], shown, limits::rerank_snippet_bytes_max)});
   }
   const bool by_hook = plan_.question.rerank == Rerank::hook;
   const auto answer =
