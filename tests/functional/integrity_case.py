@@ -255,6 +255,12 @@ class Attacker:
                  f"UPDATE document SET valid_to = seq + 1, ended_by = 'retracted' WHERE seq = {new['seq']}")
         return ("Lisbon",)
 
+    def replay_old_followed_again(self) -> tuple[str, ...]:
+        """The same, and the tables of documents seem to be those of a log that nobody has followed yet."""
+        forged = self.replay_old()
+        self.sql("UPDATE follower SET next_seq = 0 WHERE name = 'document'")
+        return forged
+
     def replay_old_and_delete(self) -> tuple[str, ...]:
         old = self.document("home", current=False)
         self.delete(self.document("home"), event=True)

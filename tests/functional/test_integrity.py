@@ -24,6 +24,7 @@ EDITS = {
     "T4 reordering: rows": "reorder_rows", "T4 reordering, with the events": "reorder_events",
     "T5 insertion": "insert", "T6 replay into another corpus": "replay_context",
     "T7 replay of an older revision": "replay_old", "T7 replay, the newer one deleted": "replay_old_and_delete", "T8 metadata": "metadata",
+    "T7 replay, followed again": "replay_old_followed_again",
 }
 
 

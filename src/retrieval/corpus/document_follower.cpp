@@ -24,6 +24,11 @@ constexpr std::size_t chunk_rows_bytes_max = 64 << 20;  // size of some 40,000 r
 
 constexpr std::size_t followed_chunks_max = 16'384;  // approximate number of chunks that one transaction writes
 
+store::Follower::Options confirmed(store::Follower::Options options) {
+  options.confirmed = true;
+  return options;
+}
+
 std::vector<std::string> followed_types() {
   std::vector<std::string> types = {"document.*", "source.revoked", "feedback.recorded", "event.redacted",
                                     "run.started"};
@@ -83,7 +88,7 @@ Result<std::optional<store::CorpusChange>> corpus_change(const events::Event& ev
 }
 
 DocumentFollower::DocumentFollower(Options options, const store::Tail& tail, store::ArtifactFiles& files)
-    : Follower("document", followed_types(), options, tail),
+    : Follower("document", followed_types(), confirmed(options), tail),
       place_(std::move(options.place)),
       log_tail_(tail),
       files_(files),
@@ -105,22 +110,17 @@ Status DocumentFollower::load_lives(store::Reader& reader) {
   return success();
 }
 
-// Holds every event against the log's tree, and derives the tables from them again.
+// Holds every event against the log's tree, and derives the tables from them again. The position may have been set
+// back, so that they are derived from the whole log.
 Status DocumentFollower::compare_with_log(store::Reader& reader) {
-  store::EventFilter filter;
-  for (std::int64_t seq = 0, size = log_tail_.next_seq(); seq < size;) {
-    filter.from_seq = seq;
-    filter.to_seq = size - 1;
-    ASSIGN_OR_RETURN(const auto events, reader.events(filter, events_per_page, events_bytes_max));
-    for (const events::Event& event : events) {
-      if (event.seq == seq) ++seq;
-    }
-    if (events.empty() || events.back().seq != seq - 1)
-      return Error(Errc::corrupt, fmt::format("event {} is missing: the log was changed. Run muniment-verify", seq));
-    RETURN_IF_ERROR(reader.confirm(events));
+  const std::int64_t size = log_tail_.next_seq();
+  for (std::int64_t seq = 0; seq < size;) {
+    ASSIGN_OR_RETURN(const auto events, reader.recorded_events({seq, size}, events_per_page, events_bytes_max));
+    seq = events.back().seq + 1;
   }
+  RETURN_IF_ERROR(move_to(size));
   store::Rebuild work(place_);
-  RETURN_IF_ERROR(work.collect(next_seq()));
+  RETURN_IF_ERROR(work.collect(size));
   IndexedRuns runs;
   ASSIGN_OR_RETURN(const auto tables, work.rebuild_corpora({store::corpus_tables.begin(), store::corpus_tables.end()},
                                                            [&](const events::Event& event) {
@@ -162,7 +162,8 @@ Status DocumentFollower::begin(store::Reader& reader) {
   RETURN_IF_ERROR(refused());
   RETURN_IF_ERROR(check_events(reader));
   RETURN_IF_ERROR(load_lives(reader));
-  if (next_seq() > 0 && !facts->seal->matches(next_seq(), facts->lives->digest())) {
+  const bool empty = next_seq() == 0 && facts->lives->digest() == facts->lives->fresh()->digest();
+  if (!empty && !facts->seal->matches(next_seq(), facts->lives->digest())) {
     log_info("the document tables are compared with the log: they are not sealed as they are", {});
     const Status compared = compare_with_log(reader);
     if (!compared && compared.error().code == Errc::corrupt) facts->lives->refuse(compared.error());

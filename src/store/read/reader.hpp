@@ -132,6 +132,9 @@ class Reader {
   Status confirm(const std::vector<events::Event>& events);
   // Returns what was read here, once it is confirmed.
   Result<std::optional<events::Event>> confirmed(Result<std::optional<events::Event>> read);
+  // Returns the first events of a span, which is committed, as the log recorded them: confirmed, and none missing
+  // between them. Errors: also corrupt.
+  Result<std::vector<events::Event>> recorded_events(SeqSpan span, std::size_t limit, std::size_t body_bytes_max);
   // Holds evidence that was read here against its events. Errors: corrupt, unavailable.
   Status confirm(const std::vector<EvidenceRow>& evidence);
   // The same for snapshots. Errors: corrupt, unavailable.

@@ -139,6 +139,20 @@ Status Reader::confirm(const std::vector<Event>& events) {
   return found.empty() ? success() : Status(found.begin()->second);
 }
 
+Result<std::vector<Event>> Reader::recorded_events(SeqSpan span, std::size_t limit, std::size_t body_bytes_max) {
+  EventFilter filter;
+  filter.from_seq = span.from;
+  filter.to_seq = span.to - 1;
+  ASSIGN_OR_RETURN(auto found, events(filter, limit, body_bytes_max));
+  if (facts_of(*impl_) == nullptr) return found;
+  std::int64_t seq = span.from;
+  for (const Event& event : found) seq += event.seq == seq ? 1 : 0;
+  if (seq != span.from + std::ssize(found) || (found.empty() && span.from < span.to))
+    return Error(Errc::corrupt, fmt::format("event {} is missing: the log was changed. Run muniment-verify", seq));
+  RETURN_IF_ERROR(confirm(found));
+  return found;
+}
+
 Status Reader::confirm(const std::vector<EvidenceRow>& evidence) { return hold_evidence(*this, *impl_, evidence); }
 
 Status Reader::confirm(const std::vector<SnapshotRow>& snapshots) { return hold_snapshots(*this, *impl_, snapshots); }

@@ -159,6 +159,12 @@ Status Follower::look_again() {
   return success();
 }
 
+Status Follower::move_to(std::int64_t next_seq) {
+  RETURN_IF_ERROR(keep_position(reader_.connection(), options_.place.log_no, name_, next_seq));
+  next_seq_.store(next_seq, std::memory_order_release);
+  return success();
+}
+
 Result<Follower::Batch> Follower::read_batch() {
   Batch batch;
   batch.next_seq = next_seq_.load();
@@ -183,14 +189,18 @@ Result<Follower::Batch> Follower::read_table(std::int64_t from, std::int64_t end
   filter.from_seq = from;
   filter.to_seq = end - 1;
   filter.types = types_;
-  ASSIGN_OR_RETURN(auto events, reader_.events(filter, table_rows_max, table_bytes_max));
+  ASSIGN_OR_RETURN(auto events, options_.confirmed
+                                    ? reader_.recorded_events({from, end}, table_rows_max, table_bytes_max)
+                                    : reader_.events(filter, table_rows_max, table_bytes_max));
   std::size_t bytes = 0;
   for (const events::Event& event : events) bytes += event.body ? event.body->size() : 0;
   // The page may end before the span: at the limit of rows, or at the limit of bytes that one more event could exceed.
   const bool cut = events.size() == table_rows_max || bytes + limits::event_body_bytes_max > table_bytes_max;
   Batch batch;
   batch.next_seq = cut ? events.back().seq + 1 : end;
-  for (events::Event& event : events) batch.events.push_back(std::make_shared<const events::Event>(std::move(event)));
+  for (events::Event& event : events) {
+    if (concerns(event.type)) batch.events.push_back(std::make_shared<const events::Event>(std::move(event)));
+  }
   return batch;
 }
 

@@ -41,6 +41,7 @@ class Follower {
     LogPlace place;
     // Pause between two batches. Under load, one commit of the follower then covers many commits of the log.
     std::chrono::milliseconds batch_pause{100};
+    bool confirmed = false;  // holds the events that it reads from the table against the log, also the irrelevant ones
   };
 
   // `types` are the relevant events, as in EventFilter.
@@ -74,6 +75,8 @@ class Follower {
   // Called before the first batch, and after a commit of unknown outcome: compares the tables with what is known of
   // them.
   virtual Status begin(Reader&) { return success(); }
+  // Moves the position, for `begin`, once the tables are derived from the events before it.
+  Status move_to(std::int64_t next_seq);
   // Called before the commit of the rows and of the position after them.
   virtual void writing(const FollowedRows&, const CorpusEffects&, std::int64_t /*next_seq*/) {}
   // Called after the commit, before any waiting thread is woken.
