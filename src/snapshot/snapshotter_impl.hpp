@@ -49,7 +49,7 @@ class Snapshotter::Impl {
   std::chrono::milliseconds until_due();
   void rest(std::chrono::milliseconds at_most);
   Result<bool> follow_batch();
-  Status follow_run(std::int64_t run_no, const std::vector<const events::Event*>& events);
+  Status follow_run(std::int64_t run_no, const std::vector<const events::Event*>& events, bool from_tail);
   Status look_up(LiveRun& run, const events::Event& first);
   void take_due(bool all, std::string_view reason_for_all);
   void take_all(Monotonic until);

@@ -152,7 +152,7 @@ Result<bool> Snapshotter::Impl::follow_batch() {
     for (const events::Event& event : read) add(event);
     if (!read.empty()) next = read.back().seq + 1;
   }
-  for (const auto& [run_no, events] : by_run) RETURN_IF_ERROR(follow_run(run_no, events));
+  for (const auto& [run_no, events] : by_run) RETURN_IF_ERROR(follow_run(run_no, events, read.empty()));
   position_ = next;
   {
     const std::lock_guard lock(live_->mutex);
@@ -161,7 +161,9 @@ Result<bool> Snapshotter::Impl::follow_batch() {
   return next > from && tail_.next_seq() > next;
 }
 
-Status Snapshotter::Impl::follow_run(std::int64_t run_no, const std::vector<const events::Event*>& events) {
+// Events that were read from the table are counted only: `load` holds them against the log.
+Status Snapshotter::Impl::follow_run(std::int64_t run_no, const std::vector<const events::Event*>& events,
+                                     bool from_tail) {
   std::shared_ptr<LiveRun> run;
   {
     const std::lock_guard lock(live_->mutex);
@@ -173,11 +175,12 @@ Status Snapshotter::Impl::follow_run(std::int64_t run_no, const std::vector<cons
   bool ended = false;
   for (const events::Event* event : events) {
     ended = ended || event->type == "run.ended";
+    if (run->state && event->seq <= run->through_seq) continue;
+    if (!from_tail) run->state.reset();
     if (!run->state) {
       changes += event->type != "snapshot.taken" ? 1 : 0;
       continue;
     }
-    if (event->seq <= run->through_seq) continue;
     if (const Status applied = advance(*run, *event, reader_); !applied) {
       if (is_transient(applied.error().code)) return applied;
       log_error("state lost",

@@ -331,6 +331,27 @@ class Rows(RowsCase):
     def test_t2_a_state_without_its_last_event(self) -> None:
         self.assert_refused("state", "DELETE FROM event WHERE type = 'state.patched' AND body::text LIKE '%Porto%'")
 
+    def test_t1_a_state_that_is_folded_again_after_a_restart(self) -> None:
+        """The snapshot that the daemon takes when it stops must not hold an event that the log does not have."""
+        with self.daemon.client() as client:
+            for number in range(300):   # the event is in a full tile, so that the tree is not computed from it again
+                client.append("other", "x.test.noted", {"n": number})
+            client.append("r", "state.patched", {"format": "merge", "patch": {"food": "fish"}})
+            wait_until(lambda: (now := client.call("server.status"))["checkpoint"]["size"] == now["log"]["size"], "a checkpoint")
+        before = self.answers()["state"]
+        seq = self.seq("type = 'state.patched' AND body::text LIKE '%Porto%'")
+        self.daemon.kill()
+        self.sql(f"UPDATE event SET body = replace(body::text, 'Porto', 'Paris')::json WHERE seq = {seq}", BODY_HASH.format(seq),
+                 "UPDATE follower SET next_seq = 0 WHERE name = 'snapshot'")
+        self.daemon.start()
+        with self.daemon.client() as client:
+            size = client.call("server.status")["log"]["size"]
+            wait_until(lambda: client.call("server.status")["followers"]["snapshot"] >= size, "the events are folded")
+        self.assertEqual(self.daemon.stop(), 0)
+        self.daemon.start()
+        self.assertEqual(self.daemon.sql("SELECT seq FROM snapshot WHERE state::text LIKE '%Paris%'"), [])
+        self.assertIn(self.answers()["state"], (before, "REFUSED corrupt"))
+
     def test_t3_a_state_without_an_event(self) -> None:
         self.assert_refused("state", "DELETE FROM snapshot", "DELETE FROM event WHERE type = 'state.patched' AND body::text LIKE '%Lisbon%'", also=("events",))
 
