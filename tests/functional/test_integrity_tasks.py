@@ -67,6 +67,16 @@ class Tasks(GateCase):
         self.edit(f"DELETE FROM event WHERE {self.of_run('command.ended')}")
         self.assert_corrupt(lambda: self.complete(task, made))
 
+    def test_a_row_that_names_the_event_of_another_task_completes_no_task(self) -> None:
+        for number, other in enumerate((self.run_id, self.new_run("other"))):
+            with self.subTest(other):
+                self.call("task.open", run_id=other, task_id=f"easy{number}", content="Say hello", requires_evidence=False)
+                self.open("Make the tests pass", task_id=f"hard{number}")
+                self.edit(f"UPDATE task_change SET seq = -seq WHERE task_id = 'easy{number}' AND run_id = '{other}'",
+                          f"UPDATE task_change SET seq = (SELECT -c.seq FROM task_change c WHERE c.task_id = 'easy{number}') WHERE task_id = 'hard{number}' "
+                          f"AND run_id = '{self.run_id}'")
+                self.assert_corrupt(lambda: self.complete(f"hard{number}"))
+
 
 if __name__ == "__main__":
     main()

@@ -13,17 +13,24 @@ namespace {
 constexpr std::size_t detail_bytes_max = 2000;
 constexpr std::size_t id_bytes_max = 256;
 
-Result<events::Event> event_at(store::Reader& reader, std::int64_t seq, std::string_view type) {
+// Returns an event of the task.
+Result<events::Event> event_at(store::Reader& reader, std::int64_t seq, std::string_view type, std::string_view run_id,
+                               const TaskRecord& task) {
   ASSIGN_OR_RETURN(auto event, reader.confirmed(reader.event_at(seq)));
-  if (event && event->type == type) return std::move(*event);
+  bool of_task = event && event->type == type && event->run_id == run_id;
+  if (of_task && event->body) {
+    ASSIGN_OR_RETURN(const json::Document body, json::parse(*event->body));
+    of_task = body.root()["task_id"].as_string() == task.task_id;
+  }
+  if (of_task) return std::move(*event);
   return Error(Errc::corrupt, "the table of tasks names event " + std::to_string(seq) + ", which is no " +
-                                  std::string(type) + ". Run muniment-verify");
+                                  std::string(type) + " of the task. Run muniment-verify");
 }
 
-Status read_opened(store::Reader& reader, TaskRecord& task) {
+Status read_opened(store::Reader& reader, std::string_view run_id, TaskRecord& task) {
   task.erased = task.seq < 0;
   if (task.erased) return success();
-  ASSIGN_OR_RETURN(const events::Event event, event_at(reader, task.seq, "task.opened"));
+  ASSIGN_OR_RETURN(const events::Event event, event_at(reader, task.seq, "task.opened", run_id, task));
   task.opened_at = event.recorded_at;
   task.actor = event.actor;
   task.erased = !event.body;
@@ -39,9 +46,9 @@ Status read_opened(store::Reader& reader, TaskRecord& task) {
   return success();
 }
 
-Status read_completed(store::Reader& reader, TaskRecord& task) {
+Status read_completed(store::Reader& reader, std::string_view run_id, TaskRecord& task) {
   if (!task.completed_seq) return success();
-  ASSIGN_OR_RETURN(const events::Event event, event_at(reader, *task.completed_seq, "task.completed"));
+  ASSIGN_OR_RETURN(const events::Event event, event_at(reader, *task.completed_seq, "task.completed", run_id, task));
   task.completed_at = event.recorded_at;
   if (!event.body) return success();
   ASSIGN_OR_RETURN(const json::Document document, json::parse(*event.body));
@@ -50,13 +57,13 @@ Status read_completed(store::Reader& reader, TaskRecord& task) {
   return success();
 }
 
-Result<TaskRecord> read_task(store::Reader& reader, const store::TaskPlace& row) {
+Result<TaskRecord> read_task(store::Reader& reader, std::string_view run_id, const store::TaskPlace& row) {
   TaskRecord task;
   task.task_id = row.task_id;
   task.seq = row.opened_seq;
   task.completed_seq = row.completed_seq;
-  RETURN_IF_ERROR(read_opened(reader, task));
-  RETURN_IF_ERROR(read_completed(reader, task));
+  RETURN_IF_ERROR(read_opened(reader, run_id, task));
+  RETURN_IF_ERROR(read_completed(reader, run_id, task));
   return task;
 }
 
@@ -65,7 +72,7 @@ Result<TaskRecord> read_task(store::Reader& reader, const store::TaskPlace& row)
 Result<std::optional<TaskRecord>> find_task(store::Reader& reader, std::string_view run_id, std::string_view task_id) {
   ASSIGN_OR_RETURN(const auto row, reader.task(run_id, task_id));
   if (!row) return std::optional<TaskRecord>();
-  ASSIGN_OR_RETURN(TaskRecord task, read_task(reader, *row));
+  ASSIGN_OR_RETURN(TaskRecord task, read_task(reader, run_id, *row));
   return std::optional(std::move(task));
 }
 
@@ -74,7 +81,7 @@ Result<std::vector<TaskRecord>> list_tasks(store::Reader& reader, std::string_vi
   ASSIGN_OR_RETURN(const auto rows, reader.tasks(run_id, completed, after_seq, limit));
   std::vector<TaskRecord> tasks;
   for (const store::TaskPlace& row : rows) {
-    ASSIGN_OR_RETURN(TaskRecord task, read_task(reader, row));
+    ASSIGN_OR_RETURN(TaskRecord task, read_task(reader, run_id, row));
     tasks.push_back(std::move(task));
   }
   return tasks;
