@@ -64,10 +64,12 @@ Status PublishedTree::holds(const events::Event& event, const Hash& leaf, Deadli
     return compare(seq, leaf, whole.tiles, whole.published.checkpoint);
   }
   if (seq >= tail_.next_seq()) {
-    const store::LogStatus log = appender_.status();
-    if (seq >= log.size && seq < log.size + log.in_flight) return success();
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    if (!tail_.wait(seq, std::clamp(left, std::chrono::milliseconds(0), visible_before))) return other_leaf(seq);
+    if (!tail_.wait(seq, std::clamp(left, std::chrono::milliseconds(0), visible_before))) {
+      const store::LogStatus log = appender_.status();
+      if (seq >= log.size + log.in_flight) return other_leaf(seq);
+      return Error(Errc::unavailable, fmt::format("the commit of event {} is in progress. Retry.", seq));
+    }
   }
   Published published = publisher_.newest();
   if (seq >= published.checkpoint.size) {
