@@ -301,6 +301,10 @@ std::optional<std::int64_t> Capsule::record_query(const retrieval::Question& que
   about.end_object();
   // A question repairs nothing: what an interrupted writer left is cut off by one that is asked to write.
   if (!writes_ && (file_->torn_bytes() > 0 || file_->lost_bytes() > 0)) return std::nullopt;
+  // A question leaves what was signed as it is.
+  if (index_->frames() > 0 &&
+      index_->row(index_->frames() - 1).type == static_cast<std::uint32_t>(FrameType::signature))
+    return std::nullopt;
   // Only the file is opened again, since no index changes.
   const auto opened = writes_ ? nullptr : CapsuleFile::open(path_, Access::write_at_once);
   if (!writes_ && !opened) return std::nullopt;

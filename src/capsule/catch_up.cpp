@@ -1,6 +1,7 @@
 // Indexes the frames of a capsule: unpacks its indexes into a folder of its own, adds the new frames, and appends the
 // packed indexes.
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -405,6 +406,36 @@ Result<bool> catch_up(CapsuleFile& file, Anew anew) {
   if (packed) packed = sync_folder_of(path);
   if (!packed) return std::move(packed).error();
   return true;
+}
+
+Status check_new(const std::string& target) {
+  if (struct stat about{}; ::lstat(target.c_str(), &about) == 0) return file_error("creating", target, EEXIST);
+  return success();
+}
+
+namespace {
+
+Status write_frames(const std::string& path, const std::function<Status(CapsuleFile&)>& fill) {
+  ASSIGN_OR_RETURN(const auto file, CapsuleFile::open(path, Access::write));
+  const std::uint64_t empty = file->end();
+  RETURN_IF_ERROR(fill(*file));
+  if (file->end() == empty) return success();
+  RETURN_IF_ERROR(file->commit());
+  auto indexed = catch_up(*file);
+  return indexed ? success() : Status(std::move(indexed).error());
+}
+
+}  // namespace
+
+Status write_new(const std::string& target, const FileHeader& header, const std::function<Status(CapsuleFile&)>& fill) {
+  RETURN_IF_ERROR(check_new(target));
+  const std::string anew = target + "." + std::to_string(::getpid()) + ".anew";
+  RETURN_IF_ERROR(CapsuleFile::create(anew, header));
+  Status written = write_frames(anew, fill);
+  if (written && ::renameat2(AT_FDCWD, anew.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) != 0)
+    written = file_error("creating", target, errno);
+  if (!written) ::unlink(anew.c_str());
+  return written ? sync_folder_of(target) : written;
 }
 
 }  // namespace muniment::capsule

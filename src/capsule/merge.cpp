@@ -1,12 +1,6 @@
 #include "capsule/merge.hpp"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <map>
 #include <memory>
 #include <set>
@@ -152,16 +146,6 @@ FileHeader header_of(const std::vector<const Taken*>& frames) {
   return header;
 }
 
-Status write_merged(const std::vector<const Taken*>& frames, const std::string& target) {
-  ASSIGN_OR_RETURN(const auto file, CapsuleFile::open(target, Access::write));
-  for (const Taken* frame : frames)
-    RETURN_IF_ERROR(file->append(frame->type, frame->time_us, frame->about, frame->body));
-  if (frames.empty()) return success();
-  RETURN_IF_ERROR(file->commit());
-  auto indexed = catch_up(*file);
-  return indexed ? success() : Status(std::move(indexed).error());
-}
-
 }  // namespace
 
 Result<Difference> diff(const std::string& left, const std::string& right) {
@@ -183,7 +167,7 @@ Result<Difference> diff(const std::string& left, const std::string& right) {
 }
 
 Result<Merged> merge(const std::vector<std::string>& inputs, const std::string& target, bool latest) {
-  if (struct stat about{}; ::lstat(target.c_str(), &about) == 0) return file_error("creating", target, EEXIST);
+  RETURN_IF_ERROR(check_new(target));
   std::vector<Input> read;
   std::size_t frames = 0;
   for (const std::string& path : inputs) {
@@ -198,15 +182,12 @@ Result<Merged> merge(const std::vector<std::string>& inputs, const std::string& 
       std::ranges::count_if(kept, [](const Taken* frame) { return frame->type == FrameType::document; }));
   out.duplicates = frames - kept.size();
   out.conflicts = conflicts_of(read);
-  // The file gets its name when it is complete.
-  const std::string anew = target + "." + std::to_string(::getpid()) + ".anew";
-  RETURN_IF_ERROR(CapsuleFile::create(anew, header_of(kept)));
-  Status written = write_merged(kept, anew);
-  if (written && ::renameat2(AT_FDCWD, anew.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) != 0)
-    written = file_error("creating", target, errno);
-  if (!written) ::unlink(anew.c_str());
-  if (written) written = sync_folder_of(target);
-  if (!written) return std::move(written).error();
+  const Status written = write_new(target, header_of(kept), [&kept](CapsuleFile& file) -> Status {
+    for (const Taken* frame : kept)
+      RETURN_IF_ERROR(file.append(frame->type, frame->time_us, frame->about, frame->body));
+    return success();
+  });
+  RETURN_IF_ERROR(written);
   return out;
 }
 

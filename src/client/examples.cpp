@@ -22,6 +22,8 @@ constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"capsule merge", "muniment capsule merge mine.mv2 yours.mv2 -o ours.mv2"},
     {"capsule key", "muniment capsule key alice.example -o alice.key"},
     {"capsule sign", "muniment capsule sign notes.mv2 --key alice.key"},
+    {"capsule export", "muniment capsule export notes.mv2 --corpus notes --sign alice.key"},
+    {"capsule import", "muniment capsule import notes.mv2 --corpus notes"},
     {"capsule compact", "muniment capsule compact notes.mv2"},
     {"up", "muniment up --data /srv/muniment"},
     {"down", "muniment down"},

@@ -1,4 +1,4 @@
-// Implements the commands capsule info, verify, diff, merge, compact, key and sign.
+// Implements the commands capsule info, verify, diff, merge, compact, key, sign, export and import.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,6 +15,8 @@
 #include "capsule/rpc.hpp"
 #include "capsule/signing.hpp"
 #include "cli/commands.hpp"
+#include "cli/commands/capsule/transfer.hpp"
+#include "cli/time_option.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -220,6 +222,82 @@ Status sign(Session& session, const SignOptions& options) {
   return success();
 }
 
+struct ExportOptions {
+  CapsuleOrder order;
+  std::string key;
+};
+
+void declare_export(CLI::App& command, ExportOptions& options) {
+  command.add_option("FILE", options.order.path, "The new capsule")->required();
+  command.add_option("--corpus", options.order.corpora, "Corpus whose documents are written; repeat for several");
+  command.add_option("--run", options.order.runs, "Run whose messages are written; repeat for several");
+  add_asof_option(command, options.order.asof, "Write what was recorded up to then");
+  command.add_option("--sign", options.key, "File with the private key that signs the capsule")->type_name("KEY");
+  command.footer("Needs the daemon's own user or root, since the events of all corpora are in one run.");
+}
+
+Status export_to(Session& session, const ExportOptions& options) {
+  std::optional<NoteSigner> signer;
+  if (!options.key.empty()) {
+    ASSIGN_OR_RETURN(signer, NoteSigner::read(options.key));
+  }
+  CapsuleOrder order = options.order;
+  for (std::string& run : order.runs) {
+    ASSIGN_OR_RETURN(run, session.run_id(run));
+  }
+  if (order.runs.empty() && order.corpora.empty())
+    return Error(Errc::invalid_argument, "expected --corpus NAME or --run RUN");
+  ASSIGN_OR_RETURN(Client* const client, session.client());
+  ASSIGN_OR_RETURN(const ExportedCapsule exported, export_capsule(*client, order));
+  if (signer) {
+    ASSIGN_OR_RETURN([[maybe_unused]] const Checkpoint covered, capsule::sign(order.path, *signer));
+  }
+  if (session.options.json) {
+    json::Writer out;
+    out.begin_object().member("file", order.path).member("documents", exported.documents);
+    out.member("messages", exported.messages)
+        .member("left_out", exported.left_out)
+        .member("signed", signer.has_value());
+    session.out().json_line(out.end_object().text());
+    return success();
+  }
+  session.out().line(fmt::format("{}: {} revisions, {} messages{}", session.out().one_line(order.path),
+                                 exported.documents, exported.messages, signer ? ", signed" : ""));
+  for (const std::string& one : exported.left_out) session.out().line("left out    " + session.out().one_line(one));
+  return success();
+}
+
+void declare_import(CLI::App& command, CapsuleSource& options) {
+  command.add_option("FILE", options.path, "The capsule")->required();
+  command.add_option("--corpus", options.corpus,
+                     "Corpus that receives the documents (default: that of each collection)");
+  options.trust = "untrusted";
+  command.add_option("--trust", options.trust, "Trust in the text of the documents")
+      ->check(CLI::IsMember({"trusted", "untrusted", "quarantined"}))
+      ->capture_default_str();
+}
+
+Status import_from(Session& session, const CapsuleSource& source) {
+  ASSIGN_OR_RETURN(Client* const client, session.client());
+  ASSIGN_OR_RETURN(const ImportedCapsule imported, import_capsule(*client, source));
+  if (session.options.json) {
+    json::Writer out;
+    out.begin_object().member("run_id", imported.run_id).member("documents", imported.documents);
+    out.member("messages", imported.messages).member("known", imported.known);
+    out.member("only_in_capsule", imported.only_in_capsule).member("already", imported.already).end_object();
+    session.out().json_line(out.text());
+    return success();
+  }
+  if (imported.already) {
+    session.out().line(fmt::format("run {}: imported already", imported.run_id));
+    return success();
+  }
+  session.out().line(fmt::format("run {}: {} revisions, {} messages, {} known before, {} frames only in the capsule",
+                                 imported.run_id, imported.documents, imported.messages, imported.known,
+                                 imported.only_in_capsule));
+  return success();
+}
+
 }  // namespace
 
 void add_capsule_mcp_command(CLI::App& app, Session& session) {
@@ -235,6 +313,10 @@ void add_capsule_commands(CLI::App& app, Session& session) {
   add_command<MergeOptions>(session, group, "merge", "Merge capsules into a new one", declare_merge, merge);
   add_command<KeyOptions>(session, group, "key", "Make a key that signs capsules", declare_key, make_key);
   add_command<SignOptions>(session, group, "sign", "Sign the frames of a capsule", declare_sign, sign);
+  add_command<ExportOptions>(session, group, "export", "Write documents and messages of a log to a new capsule",
+                             declare_export, export_to);
+  add_command<CapsuleSource>(session, group, "import", "Take the documents and messages of a capsule into a log",
+                             declare_import, import_from);
   add_command<FileOptions>(session, group, "compact", "Write a capsule anew, with new indexes", declare_file, compact);
 }
 
