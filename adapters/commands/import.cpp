@@ -1,11 +1,14 @@
 // Implements the command import, which converts traces of other systems to runs. Each format has its own file
 // (import/formats/, import/otlp/, import/claude_code/); this file iterates over the input and reports errors per file.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -24,9 +27,11 @@
 #include "adapters/import/record.hpp"
 #include "adapters/import/translate/import_report.hpp"
 #include "adapters/import/translate/translation.hpp"
+#include "base/clock.hpp"
 #include "base/files/file.hpp"
 #include "base/text.hpp"
 #include "bridge/scrub.hpp"
+#include "client/folder_events.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -35,8 +40,15 @@ struct ImportOptions {
   std::string format;  // empty: detected per file
   bool dry_run = false;
   bool scrub = false;
+  bool mine = false;
+  bool watch = false;
+  std::int64_t quiet = 60;
+  std::string agent;
   std::string artifacts;
   std::vector<std::string> files;
+
+  // Files of sessions that may grow: their runs are named by their sessions.
+  bool grow() const { return mine || watch; }
 };
 
 void declare_import(CLI::App& command, ImportOptions& options) {
@@ -48,8 +60,21 @@ void declare_import(CLI::App& command, ImportOptions& options) {
   command.add_flag("--scrub", options.scrub, "Replace obvious secrets before they are recorded");
   command.add_option("--artifacts", options.artifacts, "Folder of artifacts that the export wrote (format jsonl)")
       ->type_name("DIR");
-  command.add_option("FILE", options.files, "Trace files, or folders of them; files imported before are skipped")
-      ->required();
+  command.add_option("--agent", options.agent, "Name of the agent (format messages, whose files do not name it)");
+  command.add_flag("--mine", options.mine, "Import the sessions of Claude Code, Codex and Gemini CLI of this user");
+  command.add_flag("--watch", options.watch,
+                   "Keep running, and import new and continued sessions until SIGINT or SIGTERM");
+  command
+      .add_option("--quiet", options.quiet,
+                  "With --mine or --watch: seconds without a change after which a session is imported")
+      ->check(CLI::Range(0, 86'400))
+      ->capture_default_str();
+  command.add_option("FILE", options.files, "Trace files, or folders of them; files imported before are skipped");
+}
+
+// Names what a search of folders leaves out.
+void say_skipped(std::string_view path, std::string_view why) {
+  fmt::print(stderr, "muniment: skipped {}: {}\n", escape_for_terminal(path), why);
 }
 
 // Returns the named format or the detected one.
@@ -72,6 +97,8 @@ class Importer {
         wanted_(options.format),
         artifacts_(options.artifacts),
         scrub_(options.scrub),
+        grows_(options.grow()),
+        agent_(options.agent),
         named_(options.files.begin(), options.files.end()),
         progress_("import", bytes_of(files)),
         crew_(socket_path) {}
@@ -84,6 +111,11 @@ class Importer {
       return success();
     }
     if (!format) return judge(path, 0, format.error());
+    if (!agent_.empty() && (*format)->name != "messages")
+      return judge(path, 0,
+                   Error(Errc::invalid_argument,
+                         fmt::format("--agent applies to the format messages; this is {}, which names its agent",
+                                     (*format)->name)));
     const Status status = (*format)->unit != FileUnit::stream     ? import_sources(path, **format)
                           : (*format)->name == claude_code_format ? import_session(path)
                           : (*format)->name == log_format         ? import_export(path)
@@ -161,9 +193,8 @@ class Importer {
 
   Status add_source(const std::string& path, TraceSource source, const TraceFormat& format) {
     const std::size_t bytes = source.text.size();
-    auto work = [this, path, &format, scrub = scrub_,
-                 source = std::move(source)](Client& client) -> ImportCrew::Report {
-      auto imported = import_source(client, source, format, scrub);
+    auto work = [this, path, &format, source = std::move(source)](Client& client) -> ImportCrew::Report {
+      auto imported = import_source(client, source, format);
       return [this, path, line = source.line, imported = std::move(imported)]() -> Status {
         if (!imported) return judge(path, line, imported.error());
         for (const RecordedRun& run : *imported) say(path, run, {}, line);
@@ -173,12 +204,16 @@ class Importer {
     return crew_.add(bytes, std::move(work));
   }
 
-  static Result<std::vector<RecordedRun>> import_source(Client& client, const TraceSource& source,
-                                                        const TraceFormat& format, bool scrub) {
-    ASSIGN_OR_RETURN(const std::vector<TranslatedRun> runs, translate_source(format, source));
+  Result<std::vector<RecordedRun>> import_source(Client& client, const TraceSource& source,
+                                                 const TraceFormat& format) const {
+    ASSIGN_OR_RETURN(std::vector<TranslatedRun> runs, translate_source(format, source));
     std::vector<RecordedRun> recorded;
-    for (const TranslatedRun& run : runs) {
-      ASSIGN_OR_RETURN(RecordedRun one, record_run(client, run, format.name, scrub));
+    for (TranslatedRun& run : runs) {
+      if (!agent_.empty()) run.run.agent = agent_;
+      // A file with one run whose source names it is a session.
+      if (grows_ && runs.size() == 1 && source.line == 0 && !run.run.external_id.empty())
+        run.source.session = session_key(format.name, run.run.external_id);
+      ASSIGN_OR_RETURN(RecordedRun one, record_run(client, run, format.name, scrub_));
       recorded.push_back(std::move(one));
     }
     return recorded;
@@ -252,7 +287,7 @@ class Importer {
     ASSIGN_OR_RETURN(ClaudeCodeSession opened, ClaudeCodeSession::open(path, &identities_));
     const auto session = std::make_shared<ClaudeCodeSession>(std::move(opened));
     return crew_.add(0, [this, path, session](Client& client) -> ImportCrew::Report {
-      auto done = import_claude_code(client, path, *session, bar(path), scrub_);
+      auto done = import_claude_code(client, path, *session, bar(path), scrub_, grows_);
       return [this, path, done = std::move(done)]() -> Status {
         if (!done) return judge(path, 0, done.error());
         say_tree(path, *done);
@@ -311,6 +346,8 @@ class Importer {
   const std::string wanted_;
   const std::string artifacts_;
   const bool scrub_;
+  const bool grows_;
+  const std::string agent_;
   const std::set<std::string> named_;  // files and folders, as given
   std::mutex progress_mutex_;          // guards the next two members
   Progress progress_;
@@ -392,9 +429,72 @@ class Forecast {
   std::size_t failed_ = 0;
 };
 
-Status import_files(Session& session, const ImportOptions& options) {
-  const std::vector<std::string> files = session_files(options.files);
-  if (options.dry_run) return Forecast(session, options).run(files);
+struct FileState {
+  std::int64_t size = 0;
+  std::int64_t changed_ns = 0;  // since 1970
+  friend bool operator==(const FileState&, const FileState&) = default;
+};
+
+FileState state_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_size, std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+// Selects the files of sessions that are due: those that have been quiet, in the order of their last change, since a
+// session that continues another one repeats its lines.
+class QuietFiles {
+ public:
+  explicit QuietFiles(std::chrono::seconds quiet) : quiet_(quiet) {}
+
+  // Returns the files to import. A file of Claude Code is read together with those beside it, for the lines that they
+  // have in common.
+  std::vector<std::string> due(const std::vector<std::string>& files, bool watched) {
+    waiting_ = std::chrono::milliseconds(-1);
+    const std::int64_t now_ns = Clock().now().micros * 1'000;
+    std::map<std::string, FileState> states;
+    std::set<std::string> folders;
+    std::vector<std::string> quiet;
+    for (const std::string& path : files) {
+      const FileState state = state_of(path);
+      const auto age = std::chrono::nanoseconds(now_ns - state.changed_ns);
+      if (age < quiet_ && state.changed_ns <= now_ns) {
+        wait_for(std::chrono::ceil<std::chrono::milliseconds>(quiet_ - age));
+        if (!watched)
+          say_skipped(path, fmt::format("it changed less than {} s ago; import it again later, or with --quiet 0",
+                                        quiet_.count()));
+        continue;
+      }
+      states.emplace(path, state);
+      quiet.push_back(path);
+      if (const auto done = done_.find(path); done == done_.end() || done->second != state)
+        folders.insert(folder(path));
+    }
+    std::erase_if(quiet, [&](const std::string& path) { return !folders.contains(folder(path)); });
+    std::ranges::stable_sort(quiet, {}, [&](const std::string& path) { return states[path].changed_ns; });
+    for (const std::string& path : quiet) next_[path] = states[path];
+    return quiet;
+  }
+  // The files of the last due() were imported.
+  void done() {
+    for (const auto& [path, state] : next_) done_[path] = state;
+    next_.clear();
+  }
+  // Time until the next file is due without a further change; negative: none is waiting.
+  std::chrono::milliseconds waiting() const { return waiting_; }
+
+ private:
+  static std::string folder(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
+  void wait_for(std::chrono::milliseconds time) {
+    if (waiting_.count() < 0 || time < waiting_) waiting_ = time;
+  }
+
+  const std::chrono::seconds quiet_;
+  std::chrono::milliseconds waiting_{-1};
+  std::map<std::string, FileState> done_, next_;
+};
+
+Status import_all(Session& session, const ImportOptions& options, const std::vector<std::string>& files) {
   RETURN_IF_ERROR(session.client());  // starts a daemon if none runs
   ASSIGN_OR_RETURN(const Config configuration, session.config());
   if (options.scrub) RETURN_IF_ERROR(bridge::scrub_by(configuration, environ));
@@ -403,6 +503,52 @@ Status import_files(Session& session, const ImportOptions& options) {
   RETURN_IF_ERROR(importer.finish());
   if (importer.failed() == 0) return success();
   return Error(Errc::invalid_argument, fmt::format("{} of the inputs could not be imported", importer.failed()));
+}
+
+// A pass follows each burst of changes, and the moment at which a session has been quiet.
+Status import_and_watch(Session& session, const ImportOptions& options, const std::vector<std::string>& paths) {
+  constexpr std::chrono::milliseconds retry{1'000};
+  ASSIGN_OR_RETURN(FolderEvents events, FolderEvents::open());
+  QuietFiles quiet{std::chrono::seconds(options.quiet)};
+  std::set<std::string> told;  // skipped files, each named once
+  const TraceWalk walk{[&](std::string_view path, std::string_view why) {
+                         if (told.emplace(path).second) say_skipped(path, why);
+                       },
+                       [&](int folder, const std::string& path) { return events.add(folder, path); }};
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> files, session_files(paths, walk));
+    const std::vector<std::string> due = quiet.due(files, true);
+    const Status imported = due.empty() ? success() : import_all(session, options, due);
+    std::fflush(stdout);
+    if (events.stopping() || session.out().failed()) return success();
+    if (!imported) fmt::print(stderr, "muniment: {}\n", escape_for_terminal(imported.error().message));
+    const bool again = !imported && is_transient(imported.error().code);
+    if (!again) quiet.done();
+    if (again ? !events.pause(retry) : !events.wait_for_change(quiet.waiting())) return success();
+  }
+}
+
+Status import_files(Session& session, const ImportOptions& options) {
+  std::vector<std::string> paths = options.files;
+  if (options.mine) {
+    const char* const home = std::getenv("HOME");
+    if (home == nullptr || *home == '\0') return Error(Errc::invalid_argument, "--mine: HOME is not set");
+    const std::vector<std::string> folders = agent_folders(home);
+    if (folders.empty() && paths.empty())
+      return Error(
+          Errc::not_found,
+          fmt::format(
+              "--mine: {} has no sessions of Claude Code (.claude/projects), Codex (.codex/sessions) or Gemini CLI (.gemini/tmp)",
+              home));
+    paths.insert(paths.end(), folders.begin(), folders.end());
+  }
+  if (paths.empty()) return Error(Errc::invalid_argument, "give files or folders, or --mine");
+  if (options.watch && options.dry_run) return Error(Errc::invalid_argument, "--watch or --dry-run, not both");
+  if (options.watch) return import_and_watch(session, options, paths);
+  ASSIGN_OR_RETURN(std::vector<std::string> files, session_files(paths, {say_skipped, {}}));
+  if (options.dry_run) return Forecast(session, options).run(files);
+  if (options.mine) files = QuietFiles(std::chrono::seconds(options.quiet)).due(files, false);
+  return import_all(session, options, files);
 }
 
 }  // namespace

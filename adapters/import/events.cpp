@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/crypto/sha256.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 
@@ -36,7 +37,11 @@ std::string imported_run_id(const SourceFile& file) {
   const bool starts_well = !id.empty() && id[0] != '.' && id[0] != '_' && id[0] != '-';
   if (!starts_well) id.insert(0, "run");
   id.resize(std::min(id.size(), limits::run_id_bytes_max - hash_digits - 1));
-  return id + "-" + file.sha256.substr(0, hash_digits);
+  return id + "-" + (file.session.empty() ? file.sha256 : file.session).substr(0, hash_digits);
+}
+
+std::string session_key(std::string_view format, std::string_view external_id) {
+  return to_hex(sha256({"session", format, std::string_view("\0", 1), external_id}));
 }
 
 std::string start_params(const ImportedRun& run, const SourceFile& source, std::string_view format) {

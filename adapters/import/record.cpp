@@ -10,6 +10,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "bridge/scrub.hpp"
+#include "client/connect/pages.hpp"
 #include "client/connect/upload.hpp"
 
 namespace muniment::cli {
@@ -20,22 +21,69 @@ bool is_text(std::string_view mime_type) {
   return mime_type.starts_with("text/") || mime_type.ends_with("json") || mime_type.ends_with("xml");
 }
 
+constexpr std::string_view file_event_type = "x.import.file";
+constexpr std::string_view step_ended = "step.ended";
+
+std::string event_id_of(std::string_view source, std::size_t place, std::string_view kind) {
+  return make_uuid_v8(fmt::format("{}/{}/{}", source, place, kind)).text();
+}
+
 }  // namespace
 
-ImportRecorder::ImportRecorder(Client& client, std::string run_id, std::string source_sha256, bool scrub)
-    : client_(client), run_id_(std::move(run_id)), source_(std::move(source_sha256)), scrub_(scrub) {}
+ImportRecorder::ImportRecorder(Client& client, std::string run_id, std::string source, bool scrub, bool grows)
+    : client_(client), run_id_(std::move(run_id)), source_(std::move(source)), scrub_(scrub), grows_(grows) {}
 
 // Starts the run without a lookup before, since most runs do not exist yet.
 Result<bool> ImportRecorder::start(const std::string& params) {
   std::string sent = params;
+  if (const auto given = json::parse(std::string_view(params)))
+    file_sha256_ = given->root()["import"]["sha256"].string_or("");
   if (scrub_) scrub_json(sent);
   const auto answer = client_.call("run.start", sent);
   started_ = answer.ok();
+  if (answer && grows_ && answer->result()["resumed"]) RETURN_IF_ERROR(load_known());
   if (answer) return true;
+  if (grows_) start_ = std::move(sent);
   if (answer.error().code != Errc::conflict) return answer.error();
   // The run has ended or belongs to another user.
   const auto known = client_.call("run.get", fmt::format("{{\"run_id\":{}}}", json::quote(run_id_)));
-  return known ? Result<bool>(false) : answer.error();
+  if (!known) return answer.error();
+  ended_before_ = grows_ && known->result()["run"]["status"].string_or("") == "ended";
+  if (!ended_before_) return false;
+  ASSIGN_OR_RETURN(const bool imported, has_file());
+  if (!imported) RETURN_IF_ERROR(load_known());
+  return !imported;
+}
+
+// The run of a session has an event for each state of its file that was imported.
+Result<bool> ImportRecorder::has_file() {
+  bool found = false;
+  const std::string params = fmt::format(R"({{"run_id":{},"types":["{}"],"limit":{}}})", json::quote(run_id_),
+                                         file_event_type, limits::page_items_max);
+  RETURN_IF_ERROR(each_item(client_, "event.list", params, "events", [&](const json::Value& event) -> Result<bool> {
+    found = event["body"]["sha256"].string_or("") == file_sha256_;
+    return !found;
+  }));
+  return found;
+}
+
+Status ImportRecorder::load_known() {
+  const std::string params = fmt::format(R"({{"run_id":{},"fields":["event_id","type","step_id"],"limit":{}}})",
+                                         json::quote(run_id_), limits::page_items_max);
+  return each_item(client_, "event.list", params, "events", [&](const json::Value& event) -> Result<bool> {
+    known_.insert(event["event_id"].string_or(""));
+    if (event["type"].string_or("") == step_ended) ended_steps_.insert(event["step_id"].string_or(""));
+    return true;
+  });
+}
+
+Status ImportRecorder::reopen() {
+  if (!ended_before_) return success();
+  RETURN_IF_ERROR(client_.call("run.start", start_.substr(0, start_.size() - 1) +
+                                                R"(,"reopen":true,"why":"the session went on after its import"})"));
+  ended_before_ = false;
+  started_ = true;
+  return success();
 }
 
 Result<ImportedArtifact> ImportRecorder::put(const std::string& step_id, const std::string& mime_type,
@@ -63,6 +111,11 @@ Status ImportRecorder::append(std::size_t place, const std::vector<ImportedEvent
   std::string list;
   std::size_t count = 0;
   for (const ImportedEvent& event : events) {
+    // The end of the file was the end of its last step, too.
+    if (grows_ && (known_.contains(event_id_of(source_, place, event.kind)) ||
+                   (event.type == step_ended && ended_steps_.contains(event.step_id))))
+      continue;
+    RETURN_IF_ERROR(reopen());
     if (event.type.starts_with("x.") && event.type.ends_with(".repaired")) ++repaired_;
     tally_.add(event);
     ASSIGN_OR_RETURN(const std::string text, event_json(place, event));
@@ -80,7 +133,7 @@ Status ImportRecorder::append(std::size_t place, const std::vector<ImportedEvent
 Result<std::string> ImportRecorder::event_json(std::size_t place, const ImportedEvent& event) {
   json::Writer writer;
   writer.begin_object().member("type", event.type);
-  writer.member("event_id", make_uuid_v8(fmt::format("{}/{}/{}", source_, place, event.kind)).text());
+  writer.member("event_id", event_id_of(source_, place, event.kind));
   if (!event.step_id.empty()) writer.member("step_id", event.step_id);
   if (!event.occurred_at.empty()) writer.member("occurred_at", event.occurred_at);
   std::string body = event.body;
@@ -148,6 +201,12 @@ std::uint64_t events_upto(const Message& end) {
 }
 
 Status ImportRecorder::end(const RunEnd& end) {
+  if (ended_before_) return success();
+  if (grows_) {
+    const ImportedEvent file{
+        "file-" + file_sha256_, std::string(file_event_type), {}, fmt::format(R"({{"sha256":"{}"}})", file_sha256_)};
+    RETURN_IF_ERROR(append(0, {file}));
+  }
   json::Writer params;
   params.begin_object().member("run_id", run_id_).member("outcome", end.outcome);
   std::string summary = end.summary;
@@ -176,6 +235,7 @@ Result<bool> send_run(ImportRecorder& recorder, const TranslatedRun& translated,
   ASSIGN_OR_RETURN(const bool wanted, recorder.start(start_params(run, translated.source, format)));
   if (!wanted) return false;
   RETURN_IF_ERROR(recorder.append(0, run.events));
+  if (recorder.is_unchanged()) return false;
   if (!run.submission.empty()) RETURN_IF_ERROR(recorder.put({}, "text/x-diff", run.submission));
   RETURN_IF_ERROR(recorder.end(run.end));
   return true;
@@ -184,7 +244,9 @@ Result<bool> send_run(ImportRecorder& recorder, const TranslatedRun& translated,
 }  // namespace
 
 Result<RecordedRun> record_run(Client& client, const TranslatedRun& translated, std::string_view format, bool scrub) {
-  ImportRecorder recorder(client, imported_run_id(translated.source), translated.source.sha256, scrub);
+  const SourceFile& source = translated.source;
+  const bool grows = !source.session.empty();
+  ImportRecorder recorder(client, imported_run_id(source), grows ? source.session : source.sha256, scrub, grows);
   const auto added = send_run(recorder, translated, format);
   if (!added) return recorder.broke_off(added.error());
   RecordedRun recorded{recorder.run_id(),   *added,          recorder.events(), recorder.artifacts(),

@@ -55,11 +55,16 @@ struct SourceFile {
   std::string name;    // file name without folder and extension
   std::string sha256;  // hash of `text`, hexadecimal
   std::string_view text;
+  // Key of a session whose file may grow, from which its run id and event ids follow; empty: they follow from the hash.
+  std::string session = {};
 };
+
+// Returns the key of a session: SHA-256, hexadecimal.
+std::string session_key(std::string_view format, std::string_view external_id);
 
 inline constexpr std::string_view importer_name = "muniment " MUNIMENT_VERSION;
 
-// Returns the run id of a source: its name and the start of its hash.
+// Returns the run id of a source: its name and the start of its hash or of its session's key.
 std::string imported_run_id(const SourceFile& file);
 
 // Steps are defined by the translation, so no source gives their outcome.

@@ -1,5 +1,7 @@
 #include "adapters/import/tree.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/text.hpp"
@@ -14,13 +16,20 @@ constexpr std::size_t child_goal_bytes_max = 1'000;
 
 }  // namespace
 
-RunTree::RunTree(Client& client, std::string name, std::string sha256, std::string_view format, bool scrub)
-    : client_(client), name_(std::move(name)), sha256_(std::move(sha256)), format_(format), scrub_(scrub) {
-  root_ = std::make_unique<Target>(client_, imported_run_id(source_of({})), sha256_, scrub_);
+RunTree::RunTree(Client& client, std::string name, std::string sha256, std::string_view format, bool scrub,
+                 std::string session)
+    : client_(client),
+      name_(std::move(name)),
+      sha256_(std::move(sha256)),
+      session_(std::move(session)),
+      format_(format),
+      scrub_(scrub) {
+  root_ = std::make_unique<Target>(client_, imported_run_id(source_of({})), session_.empty() ? sha256_ : session_,
+                                   scrub_, !session_.empty());
 }
 
 SourceFile RunTree::source_of(const std::string& child) const {
-  return {child.empty() ? name_ : name_ + "." + child, sha256_, {}};
+  return {child.empty() ? name_ : name_ + "." + child, sha256_, {}, session_};
 }
 
 Result<bool> RunTree::start(const ImportedRun& head) {
@@ -80,8 +89,13 @@ Status RunTree::start_child(const RunAction& action) {
   Target& parent = target(action.parent);
   RETURN_IF_ERROR(flush(parent));
   const std::string& sha256 = action.sha256.empty() ? sha256_ : action.sha256;
-  auto child = std::make_unique<Target>(client_, imported_run_id(source_of(action.child)), sha256, scrub_);
+  auto child =
+      std::make_unique<Target>(client_, imported_run_id(source_of(action.child)),
+                               session_.empty() ? sha256 : session_ + "/" + action.child, scrub_, !session_.empty());
   child->parent = action.parent;
+  if (parent.recorder.is_unchanged() &&
+      !client_.call("run.get", fmt::format(R"({{"run_id":{}}})", json::quote(child->recorder.run_id()))))
+    RETURN_IF_ERROR(parent.recorder.reopen());
   json::Writer params;
   params.begin_object().member("run_id", child->recorder.run_id());
   params.key("agent").begin_object().member("name", name_or(action.agent, "subagent")).end_object();
@@ -102,8 +116,9 @@ Status RunTree::end_child(const RunAction& action) {
     RETURN_IF_ERROR(flush(target(child.parent)));
     RETURN_IF_ERROR(child.recorder.end({action.outcome, action.summary}));
   }
-  ended_.push_back({child.recorder.run_id(), target(child.parent).recorder.run_id(), child.wanted,
-                    child.recorder.events(), child.recorder.artifacts()});
+  ended_.push_back({child.recorder.run_id(), target(child.parent).recorder.run_id(),
+                    child.wanted && !child.recorder.is_unchanged(), child.recorder.events(),
+                    child.recorder.artifacts()});
   ended_tally_.add(child.recorder.tally());
   children_.erase(action.child);
   return success();

@@ -25,8 +25,10 @@ struct ImportedChild {
 
 class RunTree {
  public:
-  // Run ids consist of `name` and the hash; `format` is stored in run.started.
-  RunTree(Client& client, std::string name, std::string sha256, std::string_view format, bool scrub);
+  // Run ids consist of `name` and the hash, or the start of the session's key (SourceFile); `format` is stored in
+  // run.started.
+  RunTree(Client& client, std::string name, std::string sha256, std::string_view format, bool scrub,
+          std::string session = {});
 
   // Returns false if the run is already complete.
   Result<bool> start(const ImportedRun& head);
@@ -37,6 +39,8 @@ class RunTree {
   // Calls ImportRecorder::broke_off for the main run.
   Error broke_off(Error error) { return root_->recorder.broke_off(std::move(error)); }
 
+  // Returns whether an earlier import has all events of the main run.
+  bool is_unchanged() const { return root_->recorder.is_unchanged(); }
   const std::string& run_id() const { return root_->recorder.run_id(); }
   std::uint64_t events() const { return root_->recorder.events(); }  // events of the main run …
   std::uint64_t artifacts() const { return root_->recorder.artifacts(); }
@@ -49,8 +53,8 @@ class RunTree {
  private:
   // A run and its pending events.
   struct Target {
-    Target(Client& client, std::string run_id, const std::string& sha256, bool scrub)
-        : recorder(client, std::move(run_id), sha256, scrub) {}
+    Target(Client& client, std::string run_id, const std::string& source, bool scrub, bool grows)
+        : recorder(client, std::move(run_id), source, scrub, grows) {}
     ImportRecorder recorder;
     std::vector<ImportedEvent> batch;
     std::size_t bytes = 0;
@@ -69,6 +73,7 @@ class RunTree {
   Client& client_;
   const std::string name_;
   const std::string sha256_;
+  const std::string session_;
   const std::string_view format_;
   const bool scrub_;
   std::unique_ptr<Target> root_;

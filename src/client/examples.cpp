@@ -143,7 +143,7 @@ constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"audit export", "muniment audit export @last -o last.muniment.tar.zst"},
     {"audit import", "muniment audit import last.muniment.tar.zst --key log.pub"},
     {"audit report", "muniment audit report @last -o report.html"},
-    {"import", "muniment import session.jsonl --dry-run"},
+    {"import", "muniment import --mine"},
     {"backup", "muniment backup /mnt/backups --keep 7"},
     {"restore", "muniment restore /mnt/backups --data /srv/muniment"},
     {"export", "muniment export --since 1d --format jsonl --output events.jsonl"},

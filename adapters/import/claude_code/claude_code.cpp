@@ -7,9 +7,12 @@
 namespace muniment::cli {
 
 Result<ImportedSession> import_claude_code(Client& client, const std::string& path, ClaudeCodeSession& session,
-                                           const std::function<void(std::int64_t, std::int64_t)>& progress,
-                                           bool scrub) {
-  RunTree tree(client, std::filesystem::path(path).stem(), session.sha256(), claude_code_format, scrub);
+                                           const std::function<void(std::int64_t, std::int64_t)>& progress, bool scrub,
+                                           bool grows) {
+  const std::string name = std::filesystem::path(path).stem();
+  // A file that continues another session in a file of its own may repeat that session's id.
+  RunTree tree(client, name, session.sha256(), claude_code_format, scrub,
+               grows ? session_key(claude_code_format, name) : std::string());
   ImportedSession result;
   result.run_id = tree.run_id();
   ASSIGN_OR_RETURN(result.added, tree.start(session.head()));
@@ -23,6 +26,7 @@ Result<ImportedSession> import_claude_code(Client& client, const std::string& pa
   // The end of a turn does not show that the goal was reached; the result of a stream does.
   const RunEnd end = facts.end.outcome.empty() ? RunEnd{std::string(unknown_end), preview(summary, 1'000)} : facts.end;
   if (const Status ended = tree.end(end); !ended) return tree.broke_off(ended.error());
+  result.added = !tree.is_unchanged();
   result.events = tree.events();
   result.artifacts = tree.artifacts();
   result.children = tree.children();

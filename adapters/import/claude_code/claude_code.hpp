@@ -24,8 +24,10 @@ struct ImportedSession {
   std::size_t repaired = 0;  // records with characters that were replaced
 };
 
-// `progress` receives the number of bytes read and the total. Errors: the daemon's, and those of reading the file.
+// `progress` receives the number of bytes read and the total. With `grows`, the ids follow from the session's id
+// (SourceFile::session), and a second import adds only new events. Errors: the daemon's, and those of reading the file.
 Result<ImportedSession> import_claude_code(Client& client, const std::string& path, ClaudeCodeSession& session,
-                                           const std::function<void(std::int64_t, std::int64_t)>& progress, bool scrub);
+                                           const std::function<void(std::int64_t, std::int64_t)>& progress, bool scrub,
+                                           bool grows = false);
 
 }  // namespace muniment::cli

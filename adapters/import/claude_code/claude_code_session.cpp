@@ -53,40 +53,27 @@ std::vector<std::string> jsonl_files(const fs::path& folder) {
   return found;
 }
 
-// Files below a folder whose extension a trace may have. Links are not followed, so that a loop of them does no harm.
-std::vector<std::string> trace_files(const fs::path& folder) {
-  constexpr std::string_view extensions[] = {".jsonl", ".json", ".traj", ".ndjson"};
-  std::vector<std::string> found;
-  std::error_code error;
-  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
-  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-    const bool may_be_trace = std::ranges::find(extensions, at->path().extension()) != std::end(extensions);
-    std::error_code unknown;
-    if (may_be_trace && !at->is_symlink(unknown) && at->is_regular_file(unknown)) found.push_back(at->path().string());
-  }
-  std::ranges::sort(found);
-  return found;
-}
-
 }  // namespace
 
-std::vector<std::string> session_files(const std::vector<std::string>& paths) {
+Result<std::vector<std::string>> session_files(const std::vector<std::string>& paths, const TraceWalk& walk) {
   std::vector<std::string> files;
+  std::set<std::string> there;
   std::set<std::string> found;  // which were not named themselves
   const auto add = [&](const std::string& path, bool is_found) {
     const std::string session = session_of(path);
     const std::string& wanted = session.empty() ? path : session;
     is_found = is_found || !session.empty();
-    const bool is_there = std::ranges::find(files, wanted) != files.end();
+    const bool is_there = !there.insert(wanted).second;
     if (is_there && (is_found || found.contains(wanted))) return;
     if (is_found) found.insert(wanted);
     files.push_back(wanted);
   };
   for (const std::string& path : paths) {
     std::error_code unknown;
-    const std::vector<std::string> inside =
-        fs::is_directory(path, unknown) ? trace_files(path) : std::vector<std::string>();
-    if (inside.empty()) add(path, false);
+    std::vector<std::string> inside;
+    const bool is_folder = fs::is_directory(path, unknown);
+    if (is_folder) RETURN_IF_ERROR(find_traces(path, walk, inside));
+    if (inside.empty() && !(is_folder && walk.entered)) add(path, false);
     for (const std::string& file : inside) add(file, true);
   }
   return files;

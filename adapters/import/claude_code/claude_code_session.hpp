@@ -12,13 +12,14 @@
 
 #include "adapters/import/claude_code/claude_code_lines.hpp"
 #include "adapters/import/claude_code/claude_code_scan.hpp"
+#include "adapters/import/folders.hpp"
 #include "base/result.hpp"
 
 namespace muniment::cli {
 
 // Returns `paths` with each folder replaced by the traces below it, and each subagent's file by the file of its
-// session.
-std::vector<std::string> session_files(const std::vector<std::string>& paths);
+// session. A folder without traces stays, unless it is watched (`entered`). Errors: those of find_traces.
+Result<std::vector<std::string>> session_files(const std::vector<std::string>& paths, const TraceWalk& walk);
 
 class ClaudeCodeSession {
  public:

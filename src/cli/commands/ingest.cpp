@@ -15,9 +15,9 @@
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
-#include "cli/ingest/folder_events.hpp"
 #include "cli/ingest/folder_walk.hpp"
 #include "cli/ingest/ingest.hpp"
+#include "client/folder_events.hpp"
 
 namespace muniment::cli {
 namespace {

@@ -22,9 +22,9 @@ class FolderEvents {
   // the kernel's limit of watches.
   Status add(int folder, const std::string& path);
 
-  // Waits until something changed and nothing has changed for 200 ms since, at most 5 s after the first change. Returns
-  // false once stopping.
-  bool wait_for_change();
+  // Waits until something changed and nothing has changed for 200 ms since, at most 5 s after the first change, or
+  // until `longest` has passed without a change. Returns false once stopping.
+  bool wait_for_change(std::chrono::milliseconds longest = std::chrono::milliseconds(-1));
 
   // Waits for a time. Returns false once stopping.
   bool pause(std::chrono::milliseconds time) const;

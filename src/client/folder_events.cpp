@@ -1,4 +1,4 @@
-#include "cli/ingest/folder_events.hpp"
+#include "client/folder_events.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -65,11 +65,11 @@ Status FolderEvents::add(int folder, const std::string& path) {
                                       "sysctl fs.inotify.max_user_watches=1048576");
 }
 
-bool FolderEvents::wait_for_change() {
+bool FolderEvents::wait_for_change(milliseconds longest) {
   using Steady = std::chrono::steady_clock;
   std::optional<Steady::time_point> until;  // end of the burst
   for (;;) {
-    int timeout = -1;
+    int timeout = static_cast<int>(longest.count());
     if (until) {
       const auto left = std::chrono::ceil<milliseconds>(*until - Steady::now());
       if (left.count() <= 0) return !stopping();
