@@ -102,6 +102,10 @@ Error CapsuleFile::damaged(std::uint64_t offset, std::string_view what) const {
 
 Result<std::string_view> CapsuleFile::bytes_at(std::uint64_t offset, std::uint64_t size) {
   if (offset > end_ || size > end_ - offset) return damaged(offset, "a part that exceeds the file");
+  if (searching_) {
+    ASSIGN_OR_RETURN(read_, read_at(file_, static_cast<std::int64_t>(offset), size));
+    return read_.size() == size ? Result<std::string_view>(read_) : damaged(offset, "a part that exceeds the file");
+  }
   if (offset + size > mapped_) {
     if (map_ != nullptr) earlier_maps_.emplace_back(map_, mapped_);
     map_ = nullptr;
@@ -133,6 +137,7 @@ Status CapsuleFile::find_state() {
   if (::fstat(file_.get(), &about) != 0) return file_error("reading", path_, errno);
   const auto size = static_cast<std::uint64_t>(about.st_size);
   end_ = size;
+  searching_ = true;
   ASSIGN_OR_RETURN(const std::string_view start, bytes_at(0, std::min<std::uint64_t>(size, file_header_bytes)));
   auto header = decode_file_header(start);
   if (!header) return std::move(header).error().within(path_);
@@ -153,6 +158,8 @@ Status CapsuleFile::find_state() {
   end_ = state_end_;
   frames_ = state_.frames;
   chain_ = state_.chain;
+  searching_ = false;
+  read_.clear();
   return success();
 }
 

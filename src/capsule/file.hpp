@@ -106,6 +106,9 @@ class CapsuleFile {
   std::int64_t last_time_us_ = 0;
   std::optional<Error> failed_;
   int unmarked_ = 0;  // commits since the newest mark
+  // While the state is searched, bytes are read into `read_`: a writer may cut a torn end, and then a map has no pages.
+  bool searching_ = false;
+  std::string read_;
   const char* map_ = nullptr;
   std::uint64_t mapped_ = 0;
   std::vector<std::pair<const char*, std::uint64_t>> earlier_maps_;  // indexes have views of them

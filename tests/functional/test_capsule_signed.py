@@ -63,7 +63,7 @@ class Signed(CapsuleCase):
     def test_every_changed_byte_is_found(self) -> None:
         self.sign()
         whole, changed = self.file.read_bytes(), self.folder / "changed.mv2"
-        for place in range(0, len(whole), len(whole) // 700):
+        for place in range(0, len(whole), len(whole) // 250):
             changed.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1:])
             done = subprocess.run([BUILD / "muniment-verify", "--capsule", changed, "--key", self.public], capture_output=True,
                                   text=True, timeout=PATIENCE_S, check=False)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -173,6 +174,23 @@ TEST_F(CapsuleTest, AWriterWaitsForAQueryThatIsBeingRecorded) {
   });
   EXPECT_TRUE(CapsuleFile::open(at("a.mv2"), Access::write).ok());
   recording.join();
+}
+
+TEST_F(CapsuleTest, AReaderMayOpenWhileAWriterCutsATornEnd) {
+  put(*made("a.mv2"), "notes", "a", "the first text");
+  const std::string path = at("a.mv2"), torn(4 << 20, 'x');
+  std::atomic<bool> stop = false;
+  std::thread writing([&] {
+    for (int i = 0; i < 60; ++i) {
+      const auto file = CapsuleFile::open(path, Access::write);  // cuts what the last one left
+      if (file) (void)(*file)->append_now(FrameType::log, "{}", torn);
+    }
+    stop = true;
+  });
+  int opened = 0;
+  while (!stop) opened += CapsuleFile::open(path, Access::read).ok() ? 1 : 0;
+  writing.join();
+  EXPECT_GT(opened, 0);
 }
 
 TEST_F(CapsuleTest, EveryFlippedByteIsRefusedOrChangesNothing) {
