@@ -166,6 +166,7 @@ Status Daemon::Parts::open_followers(const Config& config) {
   place.recorded->set(
       {opened.log_id, std::make_shared<audit::PublishedTree>(*publisher, *appender, tail, restored_tree.get()),
        files.get(), lives, std::make_shared<store::DocumentSeal>(own + "/keys/documents.seal", key, opened.log_id)});
+  runs.trim(0, opened.size);  // the runs that the start loaded are loaded again, and held against the log
   const store::LogStatus current = appender->status();
   ASSIGN_OR_RETURN(webhooks, webhook::Sender::open(std::move(webhook_settings), place, current.log_id, current.refused,
                                                    clock, tail));

@@ -26,13 +26,13 @@ Status Resolver::resolve_event(Resolution& out) {
     out.fail(Reason::version_mismatch, "the event has another body_hash");
     return success();
   }
-  if (!event->body || !event->salt) {
-    out.was_erased("the event was redacted");
-    return success();
-  }
   if (const Status recorded = reader_->confirm({*event}); !recorded) {
     if (is_transient(recorded.error().code)) return recorded;
     out.fail(Reason::hash_mismatch, recorded.error().message);
+    return success();
+  }
+  if (!event->body || !event->salt) {
+    out.was_erased("the event was redacted");
     return success();
   }
   const std::string_view salt(reinterpret_cast<const char*>(event->salt->data()), event->salt->size());
@@ -64,6 +64,12 @@ Status Resolver::check_event_passage(Resolution& out, const events::Event& event
   }
   ASSIGN_OR_RETURN(const bool removed, was_removed(out, *row, row->owner.value_or("")));
   if (removed) return success();
+  const auto read = reader_->event_text(event);
+  if (!read && is_transient(read.error().code)) return read.error();
+  if (!read) {
+    out.fail(Reason::hash_mismatch, read.error().message);
+    return success();
+  }
   ASSIGN_OR_RETURN(const auto chunks, reader_->chunks_of(*row));
   if (*pointer.passage >= static_cast<std::int64_t>(chunks.size())) {
     out.fail_beyond(fmt::format("the event has {} passages, and no {}", chunks.size(), pointer.fragment));
@@ -74,9 +80,8 @@ Status Resolver::check_event_passage(Resolution& out, const events::Event& event
   out.expected = to_hex(chunk.hash);
   out.source =
       EvidenceSource{pointer.corpus, row->chunker, chunk_id_of(pointer), ByteSpan{chunk.start_byte, chunk.end_byte}};
-  ASSIGN_OR_RETURN(const auto text, reader_->event_text(event));
   store::Difference difference;
-  auto bytes = text->read(files_, chunk.start_byte, chunk.end_byte, &difference);
+  auto bytes = (*read)->read(files_, chunk.start_byte, chunk.end_byte, &difference);
   if (!bytes) return out.not_that_file(std::move(bytes).error(), std::move(difference));
   out.take_passage(*std::move(bytes), chunk.hash, "the event");
   return success();

@@ -1,9 +1,104 @@
-"""Tests that events whose commit is not confirmed are held against the log when they are read, after a superuser of Postgres who has
-no key changed the tables."""
+"""Tests that pointers, texts of runs, and events whose commit is not confirmed are held against the log when they are read, after
+a superuser of Postgres who has no key changed the tables."""
 from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any
 
 from integrity_case import Attacker
 from support import DaemonCase, main, muniment, wait_until
+from test_runs_corpus import LONG, text
+
+STRANGER = 65534
+
+
+class Reads(DaemonCase):
+    config = f"index_runs = true\nallowed_uids = [{STRANGER}]\n"
+
+    def edit(self, *statements: str) -> None:
+        self.daemon.sql("SET session_replication_role = replica; " + "; ".join(statements))
+
+    def resolve(self, pointer: str) -> dict[str, Any]:
+        return dict(self.call("pointer.resolve", pointers=[pointer])["results"][0])
+
+    def as_stranger(self, method: str, **params: Any) -> dict[str, Any]:
+        with self.daemon.raw_as(STRANGER) as stranger:
+            stranger.request(method, **params)
+            answer = stranger.line()
+            assert answer is not None
+            return answer
+
+    def stored(self, *texts: str) -> list[str]:
+        """Stores revisions of a document. Returns their URIs."""
+        uris = []
+        for words in texts:
+            self.call("corpus.ingest", corpus=self.run_id, documents=[{"id": "a.md", "text": words}], wait=True)
+            uris.append(self.call("document.get", corpus=self.run_id, document="a.md")["document"]["uri"])
+        return uris
+
+    def test_the_current_revision_of_a_pointer(self) -> None:
+        old, new = self.stored("The lamp is lit.", "The lamp is out.")
+        self.assertEqual(self.resolve(old)["current"], new)
+        self.edit(f"UPDATE document SET revision = 'feedfeed' WHERE corpus = '{self.run_id}' AND valid_to IS NULL")
+        self.assertNotIn("feedfeed", str(self.resolve(old)))
+        self.edit("DROP INDEX document_current", f"UPDATE document SET valid_to = NULL, ended_by = NULL WHERE corpus = '{self.run_id}'",
+                  f"UPDATE document SET valid_to = seq + 1, ended_by = 'retracted' WHERE corpus = '{self.run_id}' AND revision = 'feedfeed'")
+        self.assertFalse(self.resolve(old)["ok"])
+
+    def test_a_document_that_seems_erased(self) -> None:
+        uri, = self.stored("The lamp is lit.")
+        self.assertTrue(self.resolve(uri)["ok"])
+        self.edit("UPDATE artifact SET hash = repeat('0', 64), metadata = '{}' WHERE artifact_id = (SELECT artifact_id FROM document "
+                  f"WHERE corpus = '{self.run_id}')")
+        self.assertEqual(self.resolve(uri)["reason"], "HASH_MISMATCH")
+
+    def test_the_owner_of_a_corpus(self) -> None:
+        uri, = self.stored("The lamp is lit.")
+        ask = lambda: self.as_stranger("pointer.resolve", pointers=[uri])["result"]["results"][0]["ok"]
+        self.assertFalse(ask())
+        self.edit(f"UPDATE corpus SET owner = 'uid:{STRANGER}' WHERE corpus = '{self.run_id}'")
+        self.assertFalse(ask())
+        self.assertNotIn(self.run_id, str(self.as_stranger("corpus.list")["result"]))
+
+    def test_the_owner_of_a_run(self) -> None:
+        self.assertIn("error", self.as_stranger("run.get", run_id=self.run_id))
+        wait_until(lambda: (now := self.call("server.status"))["checkpoint"]["size"] == now["log"]["size"], "a checkpoint")
+        self.edit(f"UPDATE event SET actor = 'uid:{STRANGER}' WHERE run_seq = 0 AND body->>'run_id' = '{self.run_id}'")
+        for how in ("running", "stopped", "killed"):
+            with self.subTest(how):
+                if how == "stopped":
+                    self.assertEqual(self.daemon.stop(), 0)
+                elif how == "killed":   # the start loads the open runs, to interrupt them
+                    self.daemon.kill()
+                if how != "running":
+                    self.restart()
+                self.assertIn("error", self.as_stranger("run.get", run_id=self.run_id))
+                self.assertEqual(self.call("event.list", run_id=self.run_id, unconfirmed=True)["events"][0]["type"], "run.started")
+
+    def test_the_output_of_a_run_with_its_row(self) -> None:
+        receipt = self.call("event.append", run_id=self.run_id, type="tool.returned", spill=True,
+                            body={"call_id": "c", "status": "ok", "content": text(LONG.replace("quux", "snark"))})
+
+        def cards() -> list[dict[str, Any]]:
+            size = self.call("server.status")["log"]["size"]
+            queries = [{"query": f"run:{self.run_id} symbol snark_33 libquark", "corpus": "run"}]
+            return list(self.call("evidence.retrieve", queries=queries, min_seq=size - 1)["results"][0]["cards"])
+
+        card = cards()[0]
+        artifact = receipt["spilled"][0]["artifact_id"]
+        path, = self.daemon.sql(f"SELECT path FROM artifact WHERE artifact_id = '{artifact}'")[0]
+        file = self.daemon.data / "artifacts" / path
+        os.chmod(file, 0o600)
+        file.write_bytes(file.read_bytes().replace(b"snark_33 ", b"snark_XX "))
+        whole, span = file.read_bytes(), card["span"]
+        passage = hashlib.sha256(whole[span["start"]:span["end"]]).hexdigest()
+        self.edit(f"UPDATE artifact SET hash = '{hashlib.sha256(whole).hexdigest()}' WHERE artifact_id = '{artifact}'",
+                  f"UPDATE chunk SET hash = decode('{passage}', 'hex') WHERE seq = {receipt['seq']} AND start_byte = {span['start']}")
+        self.assertEqual(self.resolve(card["id"])["reason"], "HASH_MISMATCH")
+        self.assertEqual(self.daemon.stop(), 0)
+        self.restart()
+        self.assertNotIn("snark_XX", str(cards()))
 
 
 class InFlight(DaemonCase):

@@ -446,6 +446,14 @@ class NewestSnapshot(RowsCase):
         self.assert_refused("state", f"UPDATE event SET (body, salt, body_hash) = (SELECT body, salt, body_hash FROM event e WHERE e.seq = {lisbon}) WHERE seq = {porto}",
                             "DELETE FROM snapshot", edit_after=self.chain, also=("events",))
 
+    def test_an_event_that_seems_erased_is_not_told_as_erased(self) -> None:
+        with self.daemon.client(retry_for_s=0) as client:
+            event = client.call("event.list", run_id="r", types=["state.patched"])["events"][0]
+            pointer = f"ev://run/r#e{event['run_seq']}?v={event['body_hash'][:16]}"
+            self.assertTrue(client.call("pointer.resolve", pointers=[pointer])["results"][0]["ok"])
+            self.sql(f"UPDATE event SET body = NULL, salt = NULL WHERE seq = {event['seq']}")
+            self.assertEqual(client.call("pointer.resolve", pointers=[pointer])["results"][0]["reason"], "HASH_MISMATCH")
+
     def test_t8_the_facts_of_a_snapshot(self) -> None:
         self.assert_refused("snapshots", f"UPDATE snapshot SET reason = 'approved by Kim', created_at = '2031-01-01' WHERE {self.row('last')}",
                             also=("pointers",))

@@ -96,16 +96,18 @@ Result<std::optional<store::CorpusChange>> change_by_run_event(const events::Eve
     return change_by_run_event(*whole, runs, reader, files);
   }
   if (!event.body) return untold;
-  ASSIGN_OR_RETURN(const auto text, reader.event_text(event));
-  if (!text || text->size_bytes() == 0) return std::optional<store::CorpusChange>();
-  const auto words = text->indexed(files);
-  if (!words && words.error().code == Errc::unavailable) return words.error();
-  if (!words) {
+  const auto unread = [&](const Error& error) -> Result<std::optional<store::CorpusChange>> {
+    if (is_transient(error.code)) return error;
     log_warning("an event is not in the corpus run: one of its files cannot be read",
-                {{"run_id", event.run_id}, {"error", words.error().message}});
+                {{"run_id", event.run_id}, {"error", error.message}});
     return std::optional<store::CorpusChange>();
-  }
-  return revised_by(event, *text, *words, run.owner);
+  };
+  const auto text = reader.event_text(event);
+  if (!text) return unread(text.error());
+  if (!*text || (*text)->size_bytes() == 0) return std::optional<store::CorpusChange>();
+  const auto words = (*text)->indexed(files);
+  if (!words) return unread(words.error());
+  return revised_by(event, **text, *words, run.owner);
 }
 
 }  // namespace muniment::retrieval

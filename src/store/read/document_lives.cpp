@@ -299,6 +299,12 @@ std::int64_t DocumentLives::current_count(std::string_view corpus) const {
   return place == corpus_places_.end() ? 0 : corpora_[place->second].current;
 }
 
+std::int64_t DocumentLives::first_seq(std::string_view corpus) const {
+  const std::shared_lock lock(mutex_);
+  const auto place = corpus_places_.find(corpus);
+  return place == corpus_places_.end() ? -1 : corpora_[place->second].first_seq;
+}
+
 std::int64_t DocumentLives::passages() const {
   const std::shared_lock lock(mutex_);
   return passages_;

@@ -81,6 +81,7 @@ class DocumentLives {
   std::vector<std::int64_t> revisions(std::string_view corpus, std::string_view document,
                                       std::optional<std::int64_t> before, std::size_t limit) const;
   std::int64_t current_count(std::string_view corpus) const;
+  std::int64_t first_seq(std::string_view corpus) const;  // of its first revision; -1: no such corpus
   // Returns the number of passages of all current revisions.
   std::int64_t passages() const;
   // Returns the corpora with their first revisions.

@@ -51,10 +51,11 @@ Result<std::string> EventText::indexed(ArtifactFiles& files) const {
   return text;
 }
 
-std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Event& event) {
-  if (!event.body) return nullptr;
+Result<std::shared_ptr<const EventText>> Reader::event_text(const events::Event& event) {
+  const std::shared_ptr<const EventText> none;
+  if (!event.body) return none;
   const auto body = json::parse(*event.body);
-  if (!body) return nullptr;
+  if (!body) return none;
   events::ReadableText about = events::readable_text(event.type, body->root());
   std::vector<EventText::Part> parts;
   for (events::TextPart& part : about.parts) {
@@ -64,15 +65,10 @@ std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Ev
       continue;
     }
     // Only artifacts of this run are read, because a client may name any id in a body.
-    const std::vector<ArtifactRow> rows = artifacts_by_id(impl, {*part.artifact_id});
-    if (!rows.empty() && rows.front().run_id == event.run_id)
-      parts.push_back({{}, file_of(rows.front()), rows.front().size_bytes});
+    ASSIGN_OR_RETURN(const auto row, artifact(*part.artifact_id));
+    if (row && row->run_id == event.run_id) parts.push_back({{}, file_of(*row), row->size_bytes});
   }
   return std::make_shared<const EventText>(std::move(about), std::move(parts));
-}
-
-Result<std::shared_ptr<const EventText>> Reader::event_text(const events::Event& event) {
-  return guarded(impl_->connection, "reading an event's text", [&] { return store::event_text(*impl_, event); });
 }
 
 }  // namespace muniment::store

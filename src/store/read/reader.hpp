@@ -154,7 +154,7 @@ class Reader {
   Result<std::optional<events::Event>> event_by_id(std::int64_t run_no, const Uuid& event_id);
   // Returns events from one snapshot, unordered and without their bodies; unknown ids are omitted.
   Result<std::vector<events::Event>> events_by_ids(std::int64_t run_no, const std::vector<Uuid>& event_ids);
-  // Returns the text of an event; nullptr if it has no body.
+  // Returns the text of an event; nullptr if it has no body. Errors: corrupt if a file is not what the log recorded.
   Result<std::shared_ptr<const EventText>> event_text(const events::Event& event);
   // Returns the run_hash to which this event's entry is chained: that of the preceding event in its run, or zeros for
   // the first. Errors: corrupt if the preceding event is missing.

@@ -162,7 +162,42 @@ Result<bool> put_owner(Reader& reader, CorpusRow& row, std::int64_t first_seq) {
   return true;
 }
 
-Status hold_cited(Reader& reader, Reader::Impl& impl, std::vector<CitedDocument>& found) {
+constexpr std::size_t owners_held_max = 65'536;
+
+// Puts the owner of the corpus, the current revision and the erasure into what was found, as the log recorded them.
+Status hold_place(Reader& reader, Reader::Impl& impl, const Citation& citation, CitedDocument& found) {
+  ASSIGN_OR_RETURN(const DocumentLives* const lives, lives_up_to(impl, 0));
+  if (lives == nullptr || citation.corpus == run_corpus || found.owner.empty()) return success();
+  const std::int64_t first = lives->first_seq(citation.corpus);
+  if (impl.owners.size() >= owners_held_max) impl.owners.clear();
+  if (first < 0) {
+    found = {};
+    return success();
+  }
+  if (!impl.owners.contains(first)) {
+    CorpusRow row{citation.corpus, found.owner, first};
+    ASSIGN_OR_RETURN(const bool put, put_owner(reader, row, first));
+    if (put) impl.owners[first] = row.owner;
+  }
+  if (const auto owner = impl.owners.find(first); owner != impl.owners.end()) found.owner = owner->second;
+  const std::int64_t current = lives->current(citation.corpus, citation.document, {});
+  const bool is_current = found.document && found.document->seq == current;
+  if (is_current || current < 0) {
+    found.current = is_current ? std::optional(found.document->revision) : std::nullopt;
+  } else {
+    const auto row = reader.document(citation.corpus, citation.document);
+    if (!row && is_transient(row.error().code)) return row.error();
+    found.current = row && *row && (*row)->differs.empty() ? std::optional((*row)->revision) : std::nullopt;
+    if (!row && found.document) found.document->differs = row.error().message;
+  }
+  if (!found.erased || !found.document) return success();
+  const auto file = reader.artifact(found.document->text_artifact());
+  if (!file && !is_transient(file.error().code)) found.document->differs = file.error().message;
+  return success();
+}
+
+Status hold_cited(Reader& reader, Reader::Impl& impl, const std::vector<Citation>& citations,
+                  std::vector<CitedDocument>& found) {
   std::vector<ChunkInDocument> passages;
   std::vector<CitedDocument*> of_passages;
   std::vector<DocumentRow*> documents;
@@ -180,6 +215,7 @@ Status hold_cited(Reader& reader, Reader::Impl& impl, std::vector<CitedDocument>
     of_passages[i]->document = std::move(passages[i].document);
     of_passages[i]->chunk = std::move(passages[i].chunk);
   }
+  for (std::size_t i = 0; i < found.size(); ++i) RETURN_IF_ERROR(hold_place(reader, impl, citations[i], found[i]));
   return success();
 }
 
@@ -212,6 +248,7 @@ Result<std::vector<CorpusRow>> Reader::corpora(const std::optional<std::string>&
       ASSIGN_OR_RETURN(const bool put, put_owner(*this, row, known->second));
       if (!put) return false;
     }
+    if (owner) std::erase_if(rows, [&](const CorpusRow& row) { return row.owner != *owner; });
     return true;
   });
 }
@@ -497,7 +534,7 @@ Result<std::vector<CitedDocument>> Reader::cited(const std::vector<Citation>& ci
         }
         return out;
       }));
-  RETURN_IF_ERROR(hold_cited(*this, *impl_, found));
+  RETURN_IF_ERROR(hold_cited(*this, *impl_, citations, found));
   return found;
 }
 

@@ -42,6 +42,7 @@ struct Reader::Impl {
   const std::int16_t log_no;
   const std::string archive;  // folder of the bodies that are not in the database
   std::unordered_map<std::int64_t, std::string> run_ids;
+  std::unordered_map<std::int64_t, std::string> owners;  // of corpora, by their first revisions, as the log has them
   KnownRevocations revocations;
   std::map<std::int16_t, std::unique_ptr<Reader>> others;  // readers of other logs
 };
@@ -86,9 +87,6 @@ Result<std::optional<Row>> held_rows(Reader& reader, Reader::Impl& impl, Result<
   if (read && *read) RETURN_IF_ERROR(hold(reader, impl, {**read}));
   return read;
 }
-
-// Returns nullptr for an event without a body.
-std::shared_ptr<const EventText> event_text(Reader::Impl& impl, const events::Event& event);
 
 template <typename Row>
 std::vector<Row> rows_of(const pqxx::result& rows, Row (*row_of)(const pqxx::row&)) {

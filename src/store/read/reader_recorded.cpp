@@ -483,7 +483,10 @@ Status hold_chunks(Reader& reader, Reader::Impl& impl, std::vector<ChunkInDocume
     if (!item.document.of_run() || found->second.event == nullptr) continue;
     const auto [text, is_new] = texts.try_emplace(item.document.seq);
     if (is_new) {
-      ASSIGN_OR_RETURN(text->second, reader.event_text(*found->second.event));
+      auto read = reader.event_text(*found->second.event);
+      if (!read && is_transient(read.error().code)) return read.error();
+      if (!read) item.document.differs = read.error().message;
+      if (read) text->second = *std::move(read);
     }
     item.event_text = text->second;
   }

@@ -3,6 +3,7 @@
 // meantime. Lists are read from the table.
 #include "base/json/jsonb.hpp"
 #include "base/limits.hpp"
+#include "base/log.hpp"
 #include "store/read/reader_impl.hpp"
 #include "store/tables/run_row.hpp"
 
@@ -149,10 +150,20 @@ std::optional<std::int64_t> Reader::Impl::run_no_of(std::string_view run_id) {
 }
 
 Result<std::shared_ptr<Run>> Reader::load_run(std::string_view run_id) {
-  return guarded(impl_->connection, "loading a run", [&]() -> std::shared_ptr<Run> {
-    const auto run_no = impl_->run_no_of(run_id);
-    return run_no ? loaded(*impl_, run_id, *run_no) : nullptr;
-  });
+  ASSIGN_OR_RETURN(auto run, guarded(impl_->connection, "loading a run", [&]() -> std::shared_ptr<Run> {
+                     const auto run_no = impl_->run_no_of(run_id);
+                     return run_no ? loaded(*impl_, run_id, *run_no) : nullptr;
+                   }));
+  if (!run || run->view().run_no <= 0) return run;
+  const auto started = confirmed(event_of_run(run->view().run_no, 0));
+  if (!started && started.error().code != Errc::corrupt) return started.error();
+  RunView view = run->view();
+  if (started && *started && (*started)->actor == view.owner) return run;
+  log_warning("the event that started a run was changed: only administrators may read the run",
+              {{"run_id", std::string(run_id)}});
+  view.owner = events::daemon_actor;
+  run->publish(std::move(view));
+  return run;
 }
 
 Result<std::optional<RunRow>> Reader::run(std::string_view run_id) {
