@@ -276,13 +276,13 @@ Status Resolver::resolve_snapshot(Resolution& out) {
   const store::SnapshotRow& row = rows.front();
   out.recorded = true;
   out.size_bytes = row.size_bytes;
-  if (!row.salt) {
-    out.was_erased("the snapshot was erased");
-    return success();
-  }
   if (const Status recorded = reader_->confirm(rows); !recorded) {
     if (is_transient(recorded.error().code)) return recorded;
     out.fail(Reason::hash_mismatch, recorded.error().message);
+    return success();
+  }
+  if (!row.salt) {
+    out.was_erased("the snapshot was erased");
     return success();
   }
   if (row.artifact_id) {

@@ -352,6 +352,18 @@ class Rows(RowsCase):
         self.assertEqual(self.daemon.sql("SELECT seq FROM snapshot WHERE state::text LIKE '%Paris%'"), [])
         self.assertIn(self.answers()["state"], (before, "REFUSED corrupt"))
 
+    def test_t1_an_erased_event_with_another_body(self) -> None:
+        seq = self.seq("type = 'state.patched' AND body::text LIKE '%Faro%'")
+        with self.daemon.client(retry_for_s=0) as client:
+            client.call("audit.redact", seq=seq, reason="asked")
+            self.assertTrue(client.call("event.get", seq=seq)["event"]["redacted"])
+            self.sql("DO $$ DECLARE name text; BEGIN FOR name IN SELECT conname FROM pg_constraint WHERE conrelid = 'event'::regclass AND contype = 'c' "
+                     "LOOP EXECUTE format('ALTER TABLE event DROP CONSTRAINT %I', name); END LOOP; END $$",
+                     f"UPDATE event SET body = '{{\"format\": \"merge\", \"patch\": {{\"city\": \"Paris\"}}}}' WHERE seq = {seq}")
+            with self.assertRaises(muniment.MunimentError) as refused:
+                client.call("event.get", seq=seq)
+            self.assertEqual(refused.exception.code, "corrupt")
+
     def test_t3_a_state_without_an_event(self) -> None:
         self.assert_refused("state", "DELETE FROM snapshot", "DELETE FROM event WHERE type = 'state.patched' AND body::text LIKE '%Lisbon%'", also=("events",))
 
@@ -445,6 +457,10 @@ class NewestSnapshot(RowsCase):
         lisbon, porto = (self.seq(f"type = 'state.patched' AND body::text LIKE '%{city}%'") for city in ("Lisbon", "Porto"))
         self.assert_refused("state", f"UPDATE event SET (body, salt, body_hash) = (SELECT body, salt, body_hash FROM event e WHERE e.seq = {lisbon}) WHERE seq = {porto}",
                             "DELETE FROM snapshot", edit_after=self.chain, also=("events",))
+
+    def test_t3_a_state_that_seems_erased(self) -> None:
+        self.assert_refused("snapshots", "UPDATE snapshot SET salt = NULL, state = NULL, state_hash = decode(repeat('0', 64), 'hex')",
+                            also=("state", "snapshot", "pointers"))
 
     def test_an_event_that_seems_erased_is_not_told_as_erased(self) -> None:
         with self.daemon.client(retry_for_s=0) as client:

@@ -69,6 +69,7 @@ struct EvidenceTerms {
   std::optional<std::string> artifacts{};  // JSON: ids of the artifacts on which it rests
   std::optional<std::string> depends_on;   // JSON array of ids, as sent
 };
+EvidenceTerms terms_of(const events::Event& recorded);
 
 // The recorded or estimated cost of a model's answer.
 struct AnswerCost {
@@ -232,8 +233,8 @@ class Reader {
                                        std::size_t limit);
   // Returns which of these tasks are open, in the order in which they were opened.
   Result<std::vector<TaskPlace>> open_tasks(std::string_view run_id, const std::vector<std::string>& task_ids);
-  // Returns the terms of those of these evidence.recorded events that have some, ordered by seq.
-  Result<std::vector<EvidenceTerms>> evidence_terms(const std::vector<std::int64_t>& seqs);
+  // Returns the terms of evidence that was read here, from the same events against which it is held. Errors: corrupt.
+  Result<std::vector<EvidenceTerms>> evidence_terms(const std::vector<EvidenceRow>& rows);
   // Returns which of these evidence.recorded events completed a task, with the task, ordered by evidence_seq.
   Result<std::vector<TaskEvidenceRow>> evidence_spent(const std::vector<std::int64_t>& evidence_seqs);
   // Returns the first other task that was completed with this evidence: by any use of it, by evidence from the same

@@ -192,27 +192,6 @@ Result<std::vector<EvidenceUse>> Reader::evidence_with_hash(const Hash& hash, st
   });
 }
 
-Result<std::vector<EvidenceTerms>> Reader::evidence_terms(const std::vector<std::int64_t>& seqs) {
-  return guarded(impl_->connection, "reading the terms of evidence", [&] {
-    std::vector<EvidenceTerms> terms;
-    for (
-        const pqxx::row& row : query(
-            impl_->connection, "evidence_terms",
-            "SELECT seq, body ->> 'expires_in_seconds', body ->> 'depends_on', body ->> 'artifacts' FROM event"
-            " WHERE log_no = $1 AND seq = ANY ($2::bigint[]) AND seq < $3 AND type = 'evidence.recorded'"
-            " AND (body -> 'expires_in_seconds' IS NOT NULL OR body -> 'depends_on' IS NOT NULL OR body -> 'artifacts' IS "
-            "NOT NULL) ORDER BY seq",
-            impl_->params().integers(seqs).integer(impl_->place.size))) {
-      EvidenceTerms& one = terms.emplace_back();
-      one.seq = integer_of(row[0]);
-      if (const auto seconds = text_if(row[1])) one.expires_in_seconds = parse_decimal(*seconds);
-      one.depends_on = text_if(row[2]);
-      one.artifacts = text_if(row[3]);
-    }
-    return terms;
-  });
-}
-
 Result<std::optional<EvidenceRow>> Reader::accepted_of_suite(std::string_view suite,
                                                              const std::optional<std::string>& owner) {
   return held_rows(

@@ -34,7 +34,8 @@ Error differs(const Event& event, std::string_view how) {
 }
 
 bool body_fits(const Event& event) {
-  if (!event.body || !event.salt) return true;  // erased, or archived and not read
+  if (!event.body) return true;  // erased, or archived and not read
+  if (!event.salt) return false;
   const std::string_view salt(reinterpret_cast<const char*>(event.salt->data()), event.salt->size());
   return sha256({salt, *event.body}) == event.body_hash;
 }
@@ -298,18 +299,22 @@ Status find_owners(Reader& reader, HeldEvents& held) {
   return success();
 }
 
+Result<std::vector<Event>> events_at(Reader::Impl& impl, const std::vector<std::int64_t>& seqs) {
+  return guarded(impl.connection, "reading the events of rows", [&] {
+    auto events =
+        rows_of(query(impl.connection, "events_at",
+                      "SELECT " MUNIMENT_EVENT_COLUMNS " FROM event WHERE log_no = $1 AND seq = ANY ($2::bigint[])",
+                      impl.params().integers(seqs)),
+                event_of);
+    impl.fill(events);
+    impl.name_runs(events);
+    return events;
+  });
+}
+
 Result<HeldEvents> read_held(Reader& reader, Reader::Impl& impl, const std::set<std::int64_t>& seqs) {
   HeldEvents held;
-  ASSIGN_OR_RETURN(held.events, guarded(impl.connection, "reading the events of documents", [&] {
-                     auto events = rows_of(query(impl.connection, "events_at",
-                                                 "SELECT " MUNIMENT_EVENT_COLUMNS
-                                                 " FROM event WHERE log_no = $1 AND seq = ANY ($2::bigint[])",
-                                                 impl.params().integers({seqs.begin(), seqs.end()})),
-                                           event_of);
-                     impl.fill(events);
-                     impl.name_runs(events);
-                     return events;
-                   }));
+  ASSIGN_OR_RETURN(held.events, events_at(impl, {seqs.begin(), seqs.end()}));
   ASSIGN_OR_RETURN(const auto differing, reader.differing(held.events));
   for (const std::int64_t seq : seqs) held.by_seq[seq].refused = fmt::format("event {} is missing from the log", seq);
   for (const Event& event : held.events) {
@@ -523,35 +528,23 @@ Status hold_blank(Reader& reader, Reader::Impl& impl, const Event* event, std::i
                                           seq));
 }
 
-// Reads the events of rows and calls `fits(row, event, body)` with each; the event of a blank row is erased. Errors:
-// corrupt, naming the first row that does not fit its event.
+// Calls `fits(row, event, body)` with the event of each row; the event of a blank row is erased. Errors: corrupt,
+// naming the first row that does not fit its event.
 template <typename Row, typename Fits>
-Status hold_rows(Reader& reader, Reader::Impl& impl, const std::vector<Row>& rows, std::string_view type, Fits fits) {
-  std::vector<std::int64_t> seqs;
-  for (const Row& row : rows) seqs.push_back(event_seq_of(row));
-  const Recorded::Facts* const facts = facts_of(impl);
-  if (facts == nullptr) return success();
-  if (facts->lives) RETURN_IF_ERROR(facts->lives->refused());  // also an empty list may lack what the log had
-  if (seqs.empty()) return success();
-  ASSIGN_OR_RETURN(const auto events, guarded(impl.connection, "reading the events of rows", [&] {
-                     auto found = rows_of(query(impl.connection, "events_at",
-                                                "SELECT " MUNIMENT_EVENT_COLUMNS
-                                                " FROM event WHERE log_no = $1 AND seq = ANY ($2::bigint[])",
-                                                impl.params().integers(seqs)),
-                                          event_of);
-                     impl.fill(found);
-                     impl.name_runs(found);
-                     return found;
-                   }));
+Status compare_rows(Reader& reader, Reader::Impl& impl, const std::vector<Row>& rows, const std::vector<Event>& events,
+                    std::string_view type, Fits fits) {
   RETURN_IF_ERROR(reader.confirm(events));
   for (const Row& row : rows) {
     const std::int64_t seq = event_seq_of(row);
     const auto event = std::ranges::find(events, seq, &Event::seq);
     const bool is_that = event != events.end() && event->type == type;
     if (is_blank(row)) {
-      if constexpr (std::is_same_v<Row, SnapshotRow>) continue;  // an earlier event of its run is erased, not its own
-      RETURN_IF_ERROR(hold_blank(reader, impl, is_that ? &*event : nullptr, seq));
-      continue;
+      if constexpr (std::is_same_v<Row, SnapshotRow>) {
+        if (is_that && !event->body) continue;  // otherwise its position and its hash remain
+      } else {
+        RETURN_IF_ERROR(hold_blank(reader, impl, is_that ? &*event : nullptr, seq));
+        continue;
+      }
     }
     if (is_that && !event->body) return Error(Errc::unavailable, fmt::format("event {} was erased. Retry.", seq));
     const auto body = is_that ? json::parse(*event->body) : Result<json::Document>(Error(Errc::corrupt, "no event"));
@@ -560,6 +553,23 @@ Status hold_rows(Reader& reader, Reader::Impl& impl, const std::vector<Row>& row
                                               "changed. Run muniment-verify, and: muniment rebuild",
                                               type, seq));
   }
+  return success();
+}
+
+// Reads the events of the rows and compares them, if the log's tree is known. `kept` gets the events in either case.
+template <typename Row, typename Fits>
+Status hold_rows(Reader& reader, Reader::Impl& impl, const std::vector<Row>& rows, std::string_view type, Fits fits,
+                 std::vector<Event>* kept = nullptr) {
+  std::vector<std::int64_t> seqs;
+  for (const Row& row : rows) seqs.push_back(event_seq_of(row));
+  const Recorded::Facts* const facts = facts_of(impl);
+  if (facts == nullptr && kept == nullptr) return success();
+  if (facts != nullptr && facts->lives)
+    RETURN_IF_ERROR(facts->lives->refused());  // also an empty list may lack what the log had
+  if (seqs.empty()) return success();
+  ASSIGN_OR_RETURN(std::vector<Event> events, events_at(impl, seqs));
+  if (facts != nullptr) RETURN_IF_ERROR(compare_rows(reader, impl, rows, events, type, fits));
+  if (kept != nullptr) *kept = std::move(events);
   return success();
 }
 
@@ -613,30 +623,83 @@ Status hold_claims(Reader& reader, Reader::Impl& impl, const std::vector<ClaimRo
                    });
 }
 
+static bool fits_evidence(const EvidenceRow& row, const Event& event, const json::Value& body) {
+  const auto command = row.command_id ? std::optional(row.command_id->text()) : std::nullopt;
+  return body["evidence_id"].string_or("") == row.evidence_id.text() && event.run_id == row.run_id &&
+         event.actor == row.actor && body["type"].string_or("") == row.type &&
+         body["hash"].string_or("") == to_hex(row.hash) && same_json(body["content"], row.content) &&
+         same_text(body["pointer"], row.pointer) && same_text(body["task_id"], row.task_id) &&
+         same_text(body["validator_id"], row.validator_id) && same_text(body["command_id"], command) &&
+         same_text(body["corpus_id"], row.corpus_id) && same_text(body["index_id"], row.index_id) &&
+         same_text(body["chunk_id"], row.chunk_id) && same_text(body["span"], row.span);
+}
+
 Status hold_evidence(Reader& reader, Reader::Impl& impl, const std::vector<EvidenceRow>& rows) {
-  return hold_rows(
-      reader, impl, rows, "evidence.recorded", [](const EvidenceRow& row, const Event& event, const json::Value& body) {
-        const auto command = row.command_id ? std::optional(row.command_id->text()) : std::nullopt;
-        return body["evidence_id"].string_or("") == row.evidence_id.text() && event.run_id == row.run_id &&
-               event.actor == row.actor && body["type"].string_or("") == row.type &&
-               body["hash"].string_or("") == to_hex(row.hash) && same_json(body["content"], row.content) &&
-               same_text(body["pointer"], row.pointer) && same_text(body["task_id"], row.task_id) &&
-               same_text(body["validator_id"], row.validator_id) && same_text(body["command_id"], command) &&
-               same_text(body["corpus_id"], row.corpus_id) && same_text(body["index_id"], row.index_id) &&
-               same_text(body["chunk_id"], row.chunk_id) && same_text(body["span"], row.span);
-      });
+  return hold_rows(reader, impl, rows, "evidence.recorded", fits_evidence);
+}
+
+EvidenceTerms terms_of(const Event& recorded) {
+  EvidenceTerms terms{recorded.seq, {}, {}, {}};
+  if (!recorded.body) return terms;
+  const auto body = json::parse(*recorded.body);
+  if (!body) return terms;
+  const auto source_of = [&](std::string_view name) {
+    const json::Value member = body->root()[name];
+    return member.present() ? std::optional(std::string(member.source())) : std::nullopt;
+  };
+  terms.expires_in_seconds = body->root()["expires_in_seconds"].as_int();
+  terms.depends_on = source_of("depends_on");
+  terms.artifacts = source_of("artifacts");
+  return terms;
+}
+
+Result<std::vector<EvidenceTerms>> Reader::evidence_terms(const std::vector<EvidenceRow>& rows) {
+  std::vector<Event> events;
+  RETURN_IF_ERROR(hold_rows(*this, *impl_, rows, "evidence.recorded", fits_evidence, &events));
+  std::vector<EvidenceTerms> terms;
+  for (const Event& event : events) terms.push_back(terms_of(event));
+  return terms;
+}
+
+// An erasure blanks the states that were taken after the erased event.
+static Status hold_blank_states(Reader& reader, Reader::Impl& impl, const std::vector<SnapshotRow>& rows) {
+  std::map<std::int64_t, std::int64_t> erased;  // the first erased event of each run
+  for (const SnapshotRow& row : rows) {
+    if (row.salt || facts_of(impl) == nullptr || erased.contains(row.run_no)) continue;
+    ASSIGN_OR_RETURN(erased[row.run_no], guarded(impl.connection, "looking for erased events of a run", [&] {
+                       return integer_of(query(impl.connection, "first_erased",
+                                               "SELECT coalesce(min(seq), -1) FROM event WHERE log_no = $1 AND run_no "
+                                               "= $2 AND salt IS NULL",
+                                               impl.params().integer(row.run_no))[0][0]);
+                     }));
+  }
+  std::vector<std::int64_t> seqs;
+  for (const auto& [run_no, seq] : erased) seqs.push_back(seq);
+  ASSIGN_OR_RETURN(const auto announced, announced_erasures(reader, impl, seqs));
+  for (const SnapshotRow& row : rows) {
+    const auto first = erased.find(row.run_no);
+    if (row.salt || first == erased.end()) continue;
+    if (first->second > row.event_seq || !announced.contains(first->second))
+      return Error(Errc::corrupt,
+                   fmt::format("the state at {} is missing, and no event that it includes was erased: the "
+                               "tables were changed. Run muniment-verify",
+                               row.seq));
+  }
+  return success();
 }
 
 Status hold_snapshots(Reader& reader, Reader::Impl& impl, const std::vector<SnapshotRow>& rows) {
-  return hold_rows(
-      reader, impl, rows, "snapshot.taken", [](const SnapshotRow& row, const Event& event, const json::Value& body) {
-        const auto artifact = row.artifact_id ? std::optional(row.artifact_id->text()) : std::nullopt;
-        const std::string state_hash = body["state_hash"].string_or("");
-        return event.run_no == row.run_no && body["seq"].as_int() == row.seq &&
-               body["run_seq"].as_int() == row.run_seq && body["hash"].string_or("") == to_hex(row.hash) &&
-               body["size_bytes"].as_int() == row.size_bytes && body["reason"].string_or("") == row.reason &&
-               same_text(body["artifact_id"], artifact) && (state_hash.empty() || state_hash == to_hex(row.state_hash));
-      });
+  RETURN_IF_ERROR(hold_blank_states(reader, impl, rows));
+  return hold_rows(reader, impl, rows, "snapshot.taken",
+                   [](const SnapshotRow& row, const Event& event, const json::Value& body) {
+                     const auto artifact = row.artifact_id ? std::optional(row.artifact_id->text()) : std::nullopt;
+                     const std::string state_hash = body["state_hash"].string_or("");
+                     return event.run_no == row.run_no && body["seq"].as_int() == row.seq &&
+                            body["run_seq"].as_int() == row.run_seq && body["hash"].string_or("") == to_hex(row.hash) &&
+                            body["size_bytes"].as_int() == row.size_bytes &&
+                            body["reason"].string_or("") == row.reason && same_text(body["artifact_id"], artifact) &&
+                            (state_hash.empty() || !row.salt || state_hash == to_hex(row.state_hash));
+                   });
 }
 
 }  // namespace muniment::store

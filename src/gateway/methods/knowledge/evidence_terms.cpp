@@ -57,9 +57,9 @@ Result<std::string> terms_of_request(Call& call, const Uuid& own) {
   return members + ",\"depends_on\":" + std::string(depends_on.source());
 }
 
-Result<bool> has_same_terms(Call& call, const store::EvidenceRow& known) {
-  ASSIGN_OR_RETURN(const auto terms, call.reader->evidence_terms({known.seq}));
-  const store::EvidenceTerms held = terms.empty() ? store::EvidenceTerms{} : terms.front();
+Result<bool> has_same_terms(Call& call, std::int64_t seq) {
+  ASSIGN_OR_RETURN(const auto event, call.reader->confirmed(call.reader->event_at(seq)));
+  const store::EvidenceTerms held = event ? store::terms_of(*event) : store::EvidenceTerms{};
   return held.expires_in_seconds == call.params["expires_in_seconds"].as_int() &&
          held.depends_on == source_of(call.params["depends_on"]) && has_artifacts_of(call, held);
 }

@@ -18,8 +18,8 @@ namespace muniment::gateway::methods {
 // that is given twice or that is `own`, the evidence itself.
 Result<std::string> terms_of_request(Call& call, const Uuid& own);
 
-// Returns whether the request has the same terms as the recorded use.
-Result<bool> has_same_terms(Call& call, const store::EvidenceRow& known);
+// Returns whether the request has the same terms as the event of the recorded use.
+Result<bool> has_same_terms(Call& call, std::int64_t seq);
 
 // Writes the members expires_at, depends_on and artifacts of a row, from the terms of several.
 void write_terms(json::Writer& out, const store::EvidenceRow& row, const std::vector<store::EvidenceTerms>& terms);

@@ -126,7 +126,7 @@ void write_claim(json::Writer& out, const store::ClaimRow& row, const std::vecto
 
 // Answers with the run's recorded use of the evidence if the request matches it. Errors: conflict.
 Result<Reply> answer_known(Call& call, const store::EvidenceRow& known, const store::EvidenceRow& row) {
-  ASSIGN_OR_RETURN(const bool same_terms, has_same_terms(call, known));
+  ASSIGN_OR_RETURN(const bool same_terms, has_same_terms(call, known.seq));
   if (!is_erased(known) && same_terms && known.type == row.type && known.validator_id == row.validator_id) {
     return Reply{recorded_json("evidence_id", known.evidence_id, &known.hash, known.seq, true), {}};
   }
@@ -427,9 +427,7 @@ Result<Answer> evidence_record(Call& call) {
                                                  "expires_in_seconds", "depends_on"}));
   if (before) {
     ASSIGN_OR_RETURN(const auto known, call.reader->event_by_id(run->view().run_no, *ids.event_id));
-    store::EvidenceRow recorded;
-    recorded.seq = known ? known->seq : -1;
-    ASSIGN_OR_RETURN(const bool same_terms, has_same_terms(call, recorded));
+    ASSIGN_OR_RETURN(const bool same_terms, has_same_terms(call, known ? known->seq : -1));
     if (!same_terms && known) return used_key(*known);
     return Answer(*std::move(before));
   }
@@ -480,12 +478,11 @@ Result<Answer> evidence_list(Call& call) {
     if (end.ec != std::errc() || end.ptr != cursor->data() + cursor->size()) return bad_cursor();
   }
   const std::size_t limit = rows_limit(call.params);
-  const store::EvidenceFilter filter{run_id, call.params["type"].as_string(), call.params["task_id"].as_string(),
-                                     call.params["validator"].as_string(), after};
+  store::EvidenceFilter filter{run_id, call.params["type"].as_string(), call.params["task_id"].as_string(),
+                               call.params["validator"].as_string(), after};
+  filter.held = false;  // with its terms
   ASSIGN_OR_RETURN(const auto rows, reader->evidence(filter, limit + 1));
-  std::vector<std::int64_t> seqs;
-  for (const store::EvidenceRow& row : rows) seqs.push_back(row.seq);
-  ASSIGN_OR_RETURN(const auto terms, reader->evidence_terms(seqs));
+  ASSIGN_OR_RETURN(const auto terms, reader->evidence_terms(rows));
   const auto write = [&](json::Writer& out, const store::EvidenceRow& row) { write_evidence(out, row, terms); };
   return Answer(Reply{
       page_json("evidence", rows, limit, write, [](const store::EvidenceRow& row) { return std::to_string(row.seq); }),

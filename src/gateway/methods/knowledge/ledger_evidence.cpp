@@ -189,9 +189,9 @@ Result<Answer> evidence_get(Call& call) {
   if (!call.reader) return Answer(NeedsWorker{});
   ASSIGN_OR_RETURN(const Uuid id, id_of(call.params, "evidence_id"));
   ASSIGN_OR_RETURN(const auto uses, evidence_uses(call, id, call.params["run_id"].as_string()));
-  for (const auto& [use, reader] : uses) RETURN_IF_ERROR(reader->confirm({use}));
+  ASSIGN_OR_RETURN(const auto terms, uses.front().reader->evidence_terms({uses.front().row}));
+  for (std::size_t i = 1; i < uses.size(); ++i) RETURN_IF_ERROR(uses[i].reader->confirm(std::vector{uses[i].row}));
   json::Writer out;
-  ASSIGN_OR_RETURN(const auto terms, uses.front().reader->evidence_terms({uses.front().row.seq}));
   write_evidence(out.begin_object().key("evidence"), uses.front().row, terms);
   note_log(call, *uses.front().reader);
   out.key("uses").begin_array();
@@ -257,7 +257,7 @@ Result<Answer> evidence_link(Call& call) {
     return Error(Errc::not_found, fmt::format("evidence {} of run {} was erased. Omit it.", id.text(), run_id));
   RETURN_IF_ERROR(check_open(*found.run));
   evidence::Outcome outcome;
-  ASSIGN_OR_RETURN(const auto recorded, call.reader->event_at(uses.front().seq));
+  ASSIGN_OR_RETURN(const auto recorded, call.reader->confirmed(call.reader->event_at(uses.front().seq)));
   const auto pointers = evidence::pointers_of_evidence(recorded.value_or(events::Event{}));
   if (!pointers.empty()) {
     ASSIGN_OR_RETURN(outcome, resolve_needed(call, pointers, found.run));

@@ -97,7 +97,7 @@ Uuid id_of(const attestation::TestStatement& statement, const VerifierKey& key, 
 
 // Returns the digest of the payload from which the evidence was recorded; empty: from none, or it was erased.
 Result<std::string> attested_payload(const EvidenceUse& use) {
-  ASSIGN_OR_RETURN(const auto event, use.reader->event_at(use.row.seq));
+  ASSIGN_OR_RETURN(const auto event, use.reader->confirmed(use.reader->event_at(use.row.seq)));
   if (!event || !event->body) return std::string();
   ASSIGN_OR_RETURN(const json::Document body, json::parse(*event->body));
   return body.root()["attestation"]["payload"].string_or("");

@@ -94,7 +94,7 @@ std::string content_in_file(const store::EvidenceRow& row) {
 Result<bool> states_its_time(const EvidenceUse& use, const FileRecord& file) {
   const auto stated = time_of(file.timestamp);
   if (!stated || *stated == use.row.created_at) return stated.has_value();
-  ASSIGN_OR_RETURN(const auto event, use.reader->event_at(use.row.seq));
+  ASSIGN_OR_RETURN(const auto event, use.reader->confirmed(use.reader->event_at(use.row.seq)));
   if (!event || !event->body) return false;
   ASSIGN_OR_RETURN(const json::Document document, json::parse(*event->body));
   return parse_time(document.root()["source"]["timestamp"].string_or("")) == stated;

@@ -81,7 +81,7 @@ class PieceReader {
     }
     RETURN_IF_ERROR(compare_with_event(piece, use, *event));
     if (piece.erased) return success();
-    if (const Status held = use.reader->confirm(std::vector{row}); !held && piece.damage.empty()) {
+    if (const Status held = use.reader->confirm(std::vector{*event}); !held && piece.damage.empty()) {
       if (is_transient(held.error().code)) return held;
       piece.damage = held.error().message;
       return success();
@@ -165,7 +165,10 @@ class PieceReader {
         body["hash"].string_or("") == to_hex(row.hash) && body["pointer"].as_string() == row.pointer &&
         body["validator_id"].as_string() == row.validator_id && body["task_id"].as_string() == row.task_id &&
         parse_uuid(body["command_id"].string_or("")) == row.command_id && event.actor == row.actor &&
-        event.recorded_at == row.created_at && (!row.content || body["content"].source() == *row.content);
+        body["corpus_id"].as_string() == row.corpus_id && body["index_id"].as_string() == row.index_id &&
+        body["chunk_id"].as_string() == row.chunk_id && body["span"].as_string() == row.span &&
+        event.run_id == row.run_id && event.recorded_at == row.created_at &&
+        (!row.content || body["content"].source() == *row.content);
     if (!same) piece.damage = fmt::format("the ledger differs from event {}", row.seq);
     if (same) piece.attested_by = trusted_signer(body);
     if (same && (body["command_id"].present() || !piece.attested_by.empty()))
