@@ -223,7 +223,8 @@ inline constexpr std::uint64_t capsule_about_bytes_max = 16 << 20;              
 inline constexpr std::uint64_t capsule_body_bytes_max = std::uint64_t{1} << 40;  // body of a frame
 inline constexpr std::uint64_t capsule_segments_max = 4'096;                     // index segments of a commit
 inline constexpr std::size_t capsule_config_bytes_max = 256 << 10;
-inline constexpr std::size_t capsule_log_bytes_max = 1 << 20;                // text of a turn
+inline constexpr std::size_t capsule_expansions_default = 2;   // of each kind, by the expansion hook of a capsule
+inline constexpr std::size_t capsule_log_bytes_max = 1 << 20;  // text of a turn
 inline constexpr std::int64_t document_bytes_max = std::int64_t{256} << 20;  // size of an ingested file
 
 // Answers to queries.

@@ -129,7 +129,9 @@ Status Capsule::settle_plan(retrieval::QueryPlan& plan) const {
 
 Result<retrieval::Answer> Capsule::answer(const retrieval::Question& question) {
   if (is_new()) return Error(Errc::not_found, path_ + ": no such file. Make it: muniment --capsule FILE ingest FOLDER");
-  const retrieval::Hooks hooks({});
+  retrieval::Answer answer;
+  ASSIGN_OR_RETURN(const retrieval::HookOptions helpers, hook_options(answer.degraded));
+  const retrieval::Hooks hooks(helpers);
   retrieval::Scope scope{owner_of_all, true, {}, {}};
   std::int64_t watermark = 0;  // after the last frame that changed what is found; others may follow it
   std::int64_t passages = 0;
@@ -151,7 +153,6 @@ Result<retrieval::Answer> Capsule::answer(const retrieval::Question& question) {
     plan.from = cursor.from;
     if (cursor.watermark != plan.watermark && !plan.as_of) plan.as_of = cursor.watermark - 1;
   }
-  retrieval::Answer answer;
   answer.corpora = plan.corpora;
   answer.filters = plan.markup.filters;
   answer.profile = plan.profile->name;

@@ -322,13 +322,53 @@ Result<std::int64_t> Capsule::seq_as_of(Time time) const {
   return index_->frames_until(time.micros) - 1;
 }
 
-Result<std::string> Capsule::config() {
+Result<std::optional<StoredConfig>> Capsule::config() {
+  if (is_new()) return std::optional<StoredConfig>();
   for (std::int64_t number = index_->frames(); number-- > 0;) {
     if (index_->row(number).type != static_cast<std::uint32_t>(FrameType::config)) continue;
     ASSIGN_OR_RETURN(const Frame frame, file_->frame_at(index_->row(number).offset));
-    return std::string(frame.body);
+    const auto about = json::parse(frame.about);
+    if (!about || about->root()["uri"].string_or("") != config_uri) continue;
+    StoredConfig found{number, to_hex(frame.header.payload), std::string(frame.body), false};
+    ASSIGN_OR_RETURN(found.trusted, is_trusted(found.hash));
+    return std::optional(std::move(found));
   }
-  return std::string();
+  return std::optional<StoredConfig>();
+}
+
+Result<StoredConfig> Capsule::set_config(std::string_view body) {
+  RETURN_IF_ERROR(parse_config(body));
+  json::Writer about;
+  about.begin_object().member("uri", config_uri).end_object();
+  RETURN_IF_ERROR(add_frame(FrameType::config, about.text(), body));
+  ASSIGN_OR_RETURN(auto stored, config());
+  if (!stored) return Error(Errc::corrupt, "the config that was written cannot be read");
+  RETURN_IF_ERROR(trust(stored->hash, path_));
+  stored->trusted = true;
+  return *std::move(stored);
+}
+
+// The hooks of a config that this user does not trust do not run.
+Result<retrieval::HookOptions> Capsule::hook_options(std::vector<std::string>& degraded) {
+  ASSIGN_OR_RETURN(const auto stored, config());
+  if (!stored) return retrieval::HookOptions{};
+  const auto parsed = parse_config(stored->body);
+  if (!parsed) {
+    degraded.push_back(parsed.error().message);
+    return retrieval::HookOptions{};
+  }
+  if (parsed->expansion.empty() && parsed->rerank.empty()) return retrieval::HookOptions{};
+  if (!stored->trusted) {
+    degraded.emplace_back(
+        "the hooks of the capsule do not run, because you do not trust its config: muniment capsule trust FILE");
+    return retrieval::HookOptions{};
+  }
+  retrieval::HookOptions options;
+  options.expansion = parsed->expansion;
+  options.rerank = parsed->rerank;
+  options.hook_ms = parsed->hook_ms;
+  options.expansions_max = parsed->max_expansions;
+  return options;
 }
 
 }  // namespace muniment::capsule

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/json/json.hpp"
+#include "capsule/config.hpp"
 #include "capsule/file.hpp"
 #include "capsule/index.hpp"
 #include "retrieval/corpus/ingest.hpp"
@@ -73,8 +74,10 @@ class Capsule {
   Result<std::vector<Revision>> history(const std::string& corpus, const std::string& document);
   // Visits the current revisions from a frame on, in the order of the frames, until it returns false.
   Status each_current(std::int64_t from, const std::function<Result<bool>(const Revision&)>& visit);
-  // Returns the newest config frame's body; empty: none.
-  Result<std::string> config();
+  // Returns the newest config; nullopt: there is none.
+  Result<std::optional<StoredConfig>> config();
+  // Replaces the config, which this user then trusts. Errors: those of parse_config and of writing.
+  Result<StoredConfig> set_config(std::string_view body);
 
   Status compact(Anew anew);
 
@@ -95,6 +98,7 @@ class Capsule {
   Status note_change(const Frame& frame);
   Result<std::optional<store::DocumentRow>> current(const std::string& corpus, const std::string& document);
   Status settle_plan(retrieval::QueryPlan& plan) const;
+  Result<retrieval::HookOptions> hook_options(std::vector<std::string>& degraded);
 
   const std::string path_;
   std::unique_ptr<CapsuleFile> file_;

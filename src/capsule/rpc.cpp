@@ -454,6 +454,17 @@ Result<std::string> Server::retract(Params params) {
   return std::move(out.member("seq", row.valid_to.value_or(-1)).end_object()).text();
 }
 
+Result<std::string> Server::get_config(Params) {
+  ASSIGN_OR_RETURN(const auto stored, capsule_->config());
+  if (!stored) return Error(Errc::not_found, "the capsule has no config. Write it: muniment --capsule FILE config set");
+  RETURN_IF_ERROR(parse_config(stored->body));
+  std::string body = stored->body;  // on one line: a text of JSON has no raw line feed
+  for (char& c : body) c = c == '\n' || c == '\r' ? ' ' : c;
+  json::Writer out;
+  out.begin_object().member("uri", config_uri).member("seq", stored->seq).member("hash", stored->hash);
+  return std::move(out.member("trusted", stored->trusted).raw_member("config", body).end_object()).text();
+}
+
 Result<std::string> Server::status(Params) { return std::string(R"({"followers":{},"degraded":[]})"); }
 
 // The files of one ingestion belong to a run, which a capsule does not record.
@@ -481,6 +492,7 @@ std::span<const Server::Method> Server::methods() {
       {"pointer.resolve", &Server::resolve, true, "run_id critical"},
       {"feedback.record", &Server::feedback, true},
       {"log.append", &Server::log},
+      {"config.get", &Server::get_config},
       {"artifact.put", &Server::put},
       {"server.status", &Server::status},
       {"run.start", &Server::start_run},

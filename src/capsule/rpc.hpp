@@ -57,6 +57,7 @@ class Server {
   Result<std::string> history(Params params);
   Result<std::string> retract(Params params);
   Result<std::string> put(Params params);
+  Result<std::string> get_config(Params params);
   Result<std::string> status(Params params);
   Result<std::string> start_run(Params params);
   Result<std::string> end_run(Params params);

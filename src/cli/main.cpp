@@ -40,7 +40,7 @@ constexpr Family families[] = {
     in_program(operators, "down", "Stop the daemon"),
     in_program(operators, "status", "Show the state of the daemon"),
     in_program(operators, "rebuild", "Rebuild the derived tables from the log"),
-    in_program(operators, "config", "Show or check the configuration"),
+    in_program(operators, "config", "Show or check the configuration", capsules),
     in_program(operators, "doctor", "Diagnose problems and suggest fixes (exit code 1: a problem was found)"),
     in_program(operators, "model", "Sentence encoders: install one, list them"),
     in_program(operators, "metrics", "Print the daemon's metrics in the Prometheus text format"),

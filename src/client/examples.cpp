@@ -24,6 +24,7 @@ constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"capsule sign", "muniment capsule sign notes.mv2 --key alice.key"},
     {"capsule export", "muniment capsule export notes.mv2 --corpus notes --sign alice.key"},
     {"capsule import", "muniment capsule import notes.mv2 --corpus notes"},
+    {"capsule trust", "muniment capsule trust notes.mv2"},
     {"capsule compact", "muniment capsule compact notes.mv2"},
     {"up", "muniment up --data /srv/muniment"},
     {"down", "muniment down"},

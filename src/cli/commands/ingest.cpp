@@ -45,7 +45,9 @@ struct IngestOptions {
 };
 
 void declare_ingest(CLI::App& command, IngestOptions& options) {
-  command.add_option("PATH", options.paths, "Files and folders; a document's id is its path in the folder")->required();
+  command.add_option(
+      "PATH", options.paths,
+      "Files and folders; a document's id is its path in the folder (default: the root in a capsule's config)");
   command.add_option("--corpus", options.corpus, "Target corpus; created by its first document")->required();
   command.add_option("--include", options.include, "Only files matching this .gitignore pattern: '*.md', 'docs/'")
       ->allow_extra_args(false);
@@ -415,7 +417,27 @@ Status ingest_and_watch(Session& session, const IngestOptions& options) {
   }
 }
 
-Status ingest(Session& session, const IngestOptions& options) {
+// Returns the folder of the collection in the config of the capsule.
+Result<std::string> configured_root(Session& session, const std::string& corpus) {
+  const Error missing(Errc::invalid_argument, "PATH is required: the files and folders to ingest");
+  if (session.options.capsule.empty()) return missing;
+  auto answer = session.call("config.get", "{}");
+  if (!answer && answer.error().code == Errc::not_found) return missing;
+  if (!answer) return std::move(answer).error();
+  const std::string root = answer->result()["config"]["collections"][corpus]["root"].string_or("");
+  if (root.empty()) return missing;
+  if (answer->result()["trusted"].as_bool().value_or(false)) return root;
+  return Error(
+      Errc::denied,
+      "the config of the capsule names a folder, but you do not trust it. Name the folder, or: muniment capsule trust FILE");
+}
+
+Status ingest(Session& session, const IngestOptions& given) {
+  IngestOptions options = given;
+  if (options.paths.empty()) {
+    ASSIGN_OR_RETURN(std::string root, configured_root(session, options.corpus));
+    options.paths.push_back(std::move(root));
+  }
   if (options.watch) return ingest_and_watch(session, options);
   ASSIGN_OR_RETURN(Client* const client, session.client());
   return IngestCommand(session, options, *client, nullptr).run();

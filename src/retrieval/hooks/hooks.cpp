@@ -36,6 +36,7 @@ class Hooks::Slot {
 Hooks::Hooks(const HookOptions& options)
     : expansion_{"expansion hook", options.expansion, std::chrono::milliseconds(options.hook_ms)},
       rerank_{"rerank hook", options.rerank, std::chrono::milliseconds(options.hook_ms)},
+      expansions_max_(options.expansions_max),
       server_url_(options.rerank_url) {
   if (server_url_.empty()) return;
   HttpRerankerOptions server;

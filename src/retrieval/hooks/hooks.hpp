@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/limits.hpp"
 #include "base/result.hpp"
 #include "retrieval/embed/http_reranker.hpp"
 #include "retrieval/hooks/hook_messages.hpp"
@@ -19,10 +20,11 @@
 namespace muniment::retrieval {
 
 struct HookOptions {
-  std::vector<std::string> expansion;  // command of the hook; empty: none
-  std::vector<std::string> rerank;     // command of the hook; empty: none
-  std::int64_t hook_ms = 0;            // time limit of each run
-  std::string rerank_url;              // URL of a server with TEI's /rerank; empty: none
+  std::vector<std::string> expansion;                        // command of the hook; empty: none
+  std::vector<std::string> rerank;                           // command of the hook; empty: none
+  std::int64_t hook_ms = 0;                                  // time limit of each run
+  std::size_t expansions_max = limits::hook_expansions_max;  // of each kind
+  std::string rerank_url;                                    // URL of a server with TEI's /rerank; empty: none
   std::string rerank_key_file;
   std::int64_t rerank_ms = 0;  // time limit of a request to it
 };
@@ -33,6 +35,7 @@ class Hooks {
 
   bool can_expand() const { return !expansion_.argv.empty(); }
   bool can_rerank() const { return !rerank_.argv.empty(); }
+  std::size_t expansions_max() const { return expansions_max_; }
   bool has_server() const { return !server_url_.empty(); }
   // Returns the parts of an answer's key that identify the helpers: the commands, the server.
   std::string expansion_identity() const;
@@ -50,6 +53,7 @@ class Hooks {
   Result<std::string> run(const HookCommand& command, std::string_view input, Deadline deadline) const;
 
   const HookCommand expansion_, rerank_;
+  const std::size_t expansions_max_;
   const std::string server_url_;
   std::unique_ptr<HttpReranker> server_;  // null: none, or server_problem_ has the reason
   std::string server_problem_;

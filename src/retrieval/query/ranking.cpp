@@ -161,7 +161,7 @@ Status Ranker::expand() {
 void Ranker::ask_expansion_hook() {
   ExpansionRequest request;
   request.query = plan_.markup.text;
-  request.max_expansions = limits::hook_expansions_max;
+  request.max_expansions = hooks_.expansions_max();
   if (plan_.corpora.size() == 1)
     request.scope = (plan_.of_capsule ? std::string(evidence::document_scheme) : "ev://") + plan_.corpora.front() + "/";
   request.after = date_of(filter_.after_us);

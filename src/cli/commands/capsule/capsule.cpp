@@ -157,6 +157,78 @@ Status compact(Session& session, const FileOptions& options) {
   return success();
 }
 
+struct TrustOptions {
+  std::string file;
+  bool revoke = false;
+};
+
+void declare_trust(CLI::App& command, TrustOptions& options) {
+  command.add_option("FILE", options.file, "The capsule")->required();
+  command.add_flag("--revoke", options.revoke, "Trust its config no longer");
+}
+
+void print_command(const Output& out, std::string_view name, const std::vector<std::string>& command) {
+  if (!command.empty()) out.line(fmt::format("  {:<9}  {}", name, out.one_line(joined(command, " "))));
+}
+
+// Prints what the config may do on this machine, and records that the user trusts it.
+Status trust_config(Session& session, const TrustOptions& options) {
+  ASSIGN_OR_RETURN(const auto opened, capsule::Capsule::open(options.file));
+  ASSIGN_OR_RETURN(const auto stored, opened->config());
+  if (!stored) return Error(Errc::not_found, "the capsule has no config, and no hooks");
+  const Output& out = session.out();
+  if (options.revoke) {
+    ASSIGN_OR_RETURN(const bool was, capsule::distrust(stored->hash));
+    out.line(fmt::format("{}  {}", was ? "no longer trusted" : "was not trusted", stored->hash.substr(0, 16)));
+    return success();
+  }
+  ASSIGN_OR_RETURN(const capsule::CapsuleConfig config, capsule::parse_config(stored->body));
+  RETURN_IF_ERROR(capsule::trust(stored->hash, options.file));
+  out.line(fmt::format("trusted  {}  {}", stored->hash.substr(0, 16), capsule::config_uri));
+  print_command(out, "expansion", config.expansion);
+  print_command(out, "rerank", config.rerank);
+  print_command(out, "agent", config.agent);
+  for (const auto& [name, collection] : config.collections) {
+    if (!collection.root.empty())
+      out.line(fmt::format("  {:<9}  {} from {}", "ingest", out.one_line(name), out.one_line(collection.root)));
+  }
+  return success();
+}
+
+struct ConfigOptions {
+  std::string file = "-";
+};
+
+void declare_config_set(CLI::App& command, ConfigOptions& options) {
+  command.add_option("FILE", options.file, "JSON file; - is standard input")->capture_default_str();
+}
+
+Status need_capsule(const Session& session, std::string_view words) {
+  if (!session.options.capsule.empty()) return success();
+  return Error(Errc::invalid_argument, fmt::format("--capsule is missing. Write: muniment --capsule FILE {}", words));
+}
+
+Status get_config(Session& session, const NoOptions&) {
+  RETURN_IF_ERROR(need_capsule(session, "config get"));
+  ASSIGN_OR_RETURN(const Message answer, session.call("config.get", "{}"));
+  if (session.printed_json(answer)) return success();
+  session.out().line(session.out().safe(answer.result()["config"].source()));
+  if (!answer.result()["trusted"].as_bool().value_or(false))
+    fmt::print(stderr, "muniment: not trusted, so that it has no effect. Trust it: muniment capsule trust FILE\n");
+  return success();
+}
+
+Status set_config(Session& session, const ConfigOptions& options) {
+  RETURN_IF_ERROR(need_capsule(session, "config set"));
+  ASSIGN_OR_RETURN(const std::string text,
+                   options.file == "-" ? read_input(STDIN_FILENO, "standard input", limits::capsule_config_bytes_max)
+                                       : read_input(options.file, limits::capsule_config_bytes_max));
+  ASSIGN_OR_RETURN(const auto opened, capsule::Capsule::open_or_create(session.options.capsule));
+  ASSIGN_OR_RETURN(const capsule::StoredConfig stored, opened->set_config(text));
+  session.out().line(fmt::format("stored and trusted  {}  seq {}", stored.hash.substr(0, 16), stored.seq));
+  return success();
+}
+
 struct McpOptions {
   std::vector<std::string> files;
 };
@@ -170,8 +242,7 @@ void declare_mcp(CLI::App& command, McpOptions& options) {
 // Standard output carries only protocol messages, also with --json.
 Status serve_mcp(Session& session, const McpOptions& options) {
   session.options.json = false;
-  if (session.options.capsule.empty())
-    return Error(Errc::invalid_argument, "--capsule is missing. Write: muniment --capsule FILE mcp");
+  RETURN_IF_ERROR(need_capsule(session, "mcp"));
   if (!session.command.empty()) return Error(Errc::invalid_argument, "a capsule records no MCP server. Omit --capsule");
   std::vector<std::string> folders;
   for (const std::string& name : options.files) {
@@ -300,6 +371,12 @@ Status import_from(Session& session, const CapsuleSource& source) {
 
 }  // namespace
 
+void add_capsule_config_commands(CLI::App& app, Session& session) {
+  CLI::App& group = add_group(app, "config", "Read or replace the config inside a capsule");
+  add_command<NoOptions>(session, group, "get", "Print the config", nullptr, get_config);
+  add_command<ConfigOptions>(session, group, "set", "Replace the config, and trust it", declare_config_set, set_config);
+}
+
 void add_capsule_mcp_command(CLI::App& app, Session& session) {
   add_command<McpOptions>(session, app, "mcp", "Serve MCP on standard input and output", declare_mcp, serve_mcp);
 }
@@ -317,6 +394,8 @@ void add_capsule_commands(CLI::App& app, Session& session) {
                              declare_export, export_to);
   add_command<CapsuleSource>(session, group, "import", "Take the documents and messages of a capsule into a log",
                              declare_import, import_from);
+  add_command<TrustOptions>(session, group, "trust", "Let the config of a capsule run its hooks", declare_trust,
+                            trust_config);
   add_command<FileOptions>(session, group, "compact", "Write a capsule anew, with new indexes", declare_file, compact);
 }
 
