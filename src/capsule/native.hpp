@@ -8,6 +8,7 @@
 
 #include "capsule/rpc.hpp"
 #include "mcp/native.hpp"
+#include "mcp/server.hpp"
 
 namespace muniment::capsule {
 
@@ -24,5 +25,8 @@ class CapsuleNative final : public mcp::Native {
   Server& server_;
   std::int64_t requests_ = 0;
 };
+
+// The tools of the methods that a capsule has.
+mcp::ServerOptions tools_offer();
 
 }  // namespace muniment::capsule

@@ -343,8 +343,13 @@ Result<std::string> Server::feedback(Params params) {
   return fmt::format("{{\"pointer\":{},\"seq\":{}}}", json::quote(pointer), seq);
 }
 
+// Members of a turn beside its role, its session and its text.
+constexpr std::string_view turn_members[] = {"tool_calls", "tool_call_id", "name", "details", "is_error"};
+
+// The text of a turn is `content`; of the result of a tool, `output`.
 Result<std::string> Server::log(Params params) {
-  const std::string content = params["content"].string_or(""), role = params["role"].string_or("");
+  const std::string role = params["role"].string_or("");
+  const std::string content = params[role == "tool" && params["output"] ? "output" : "content"].string_or("");
   if (role.empty()) return Error(Errc::invalid_argument, "role: expected user, assistant, system or tool.");
   if (content.size() > limits::capsule_log_bytes_max)
     return Error(Errc::too_large, fmt::format("the turn is {} bytes, limit {}. Log it in parts.", content.size(),
@@ -352,9 +357,33 @@ Result<std::string> Server::log(Params params) {
   json::Writer about;
   about.begin_object().member("role", role);
   if (const auto session = params["session"].as_string()) about.member("session", *session);
+  for (const std::string_view name : turn_members) {
+    if (params[name]) about.raw_member(name, params[name].source());
+  }
   about.end_object();
   ASSIGN_OR_RETURN(const std::int64_t seq, capsule_->add_frame(FrameType::log, about.text(), content));
   return fmt::format("{{\"seq\":{}}}", seq);
+}
+
+// Returns the turns of a session as messages, oldest first.
+Result<std::string> Server::list_log(Params params) {
+  const std::string session = params["session"].string_or("");
+  json::Writer out;
+  out.begin_object().key("messages").begin_array();
+  for (std::int64_t number = 0; !capsule_->is_new() && number < capsule_->index().frames(); ++number) {
+    const FrameRow& row = capsule_->index().row(number);
+    if (row.type != static_cast<std::uint32_t>(FrameType::log)) continue;
+    ASSIGN_OR_RETURN(const Frame frame, capsule_->file().frame_at(row.offset));
+    const auto about = json::parse(frame.about, limits::reply_depth_max);
+    if (!about || about->root()["session"].string_or("") != session) continue;
+    const std::string role = about->root()["role"].string_or("");
+    out.begin_object().member("role", role).member(role == "tool" ? "output" : "content", frame.body);
+    for (const std::string_view name : turn_members) {
+      if (about->root()[name]) out.raw_member(name, about->root()[name].source());
+    }
+    out.end_object();
+  }
+  return std::move(out.end_array().end_object()).text();
 }
 
 Result<std::string> Server::list_corpora(Params) {
@@ -492,6 +521,7 @@ std::span<const Server::Method> Server::methods() {
       {"pointer.resolve", &Server::resolve, true, "run_id critical"},
       {"feedback.record", &Server::feedback, true},
       {"log.append", &Server::log},
+      {"log.list", &Server::list_log},
       {"config.get", &Server::get_config},
       {"artifact.put", &Server::put},
       {"server.status", &Server::status},

@@ -51,6 +51,7 @@ class Server {
   Result<std::string> resolve(Params params);
   Result<std::string> feedback(Params params);
   Result<std::string> log(Params params);
+  Result<std::string> list_log(Params params);
   Result<std::string> list_corpora(Params params);
   Result<std::string> list_documents(Params params);
   Result<std::string> document(Params params);

@@ -132,14 +132,18 @@ std::int64_t CapsuleNative::request(std::string_view method, std::string params,
   return ++requests_;
 }
 
-int serve_mcp(int in, int out, Server& server) {
-  Clock clock;
+mcp::ServerOptions tools_offer() {
   mcp::ServerOptions offer;
   offer.program_version = MUNIMENT_VERSION;
   offer.toolsets = {"documents"};
   offer.methods = Server::methods_of_tools();
   offer.instructions = instructions;
-  mcp::Server shared(clock, offer);
+  return offer;
+}
+
+int serve_mcp(int in, int out, Server& server) {
+  Clock clock;
+  mcp::Server shared(clock, tools_offer());
   CapsuleNative native(server);
   Lines lines(in, out);
   note_lost_bytes(server);

@@ -34,6 +34,7 @@ void add_context_commands(CLI::App& app, Session& session);         // context, 
 void add_memory_commands(CLI::App& app, Session& session);          // remember, forget, memories, history, memory …
 void add_log_command(CLI::App& app, Session& session);              // log
 void add_capsule_commands(CLI::App& app, Session& session);         // capsule …
+void add_agent_command(CLI::App& app, Session& session);            // agent
 void add_capsule_config_commands(CLI::App& app, Session& session);  // config, with --capsule
 void add_capsule_mcp_command(CLI::App& app, Session& session);      // mcp, with --capsule
 void add_export_command(CLI::App& app, Session& session);           // export

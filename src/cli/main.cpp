@@ -65,6 +65,7 @@ constexpr Family families[] = {
     {"context recall", add_context_commands},
     {"log", add_log_command},
     in_program(capsules, "capsule", "Inspect, verify, compare and merge capsules"),
+    in_program(capsules, "agent", "Answer with a hook and the tools of a capsule"),
     {"remember forget memories history memory", add_memory_commands},
     in_program(operators, "audit", "Sign, prove, verify, export and erase"),
     in_program(adapters, "import", "Import traces of other systems as runs"),

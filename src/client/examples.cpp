@@ -15,6 +15,7 @@ constexpr std::string_view example_head = "Example:\n  ";
 // Example by the path of its command.
 constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"log", "muniment --capsule notes.mv2 log user 'Where is the plan?'"},
+    {"agent", "muniment --capsule notes.mv2 agent 'Where is the plan?' -- /usr/bin/python3 hook.py"},
     {"capsule", "muniment capsule info notes.mv2"},
     {"capsule info", "muniment capsule info notes.mv2"},
     {"capsule verify", "muniment capsule verify notes.mv2"},

@@ -79,7 +79,7 @@ void add_families(CLI::App& app, Session& session, const Program& program, std::
 // arguments.
 int cut_command(int argc, char** argv, std::vector<std::string>& command) {
   const std::string_view word = first_word(argc, argv);
-  if (word != "exec" && word != "mcp" && word != "otlp" && word != "record") return argc;
+  if (word != "exec" && word != "mcp" && word != "otlp" && word != "record" && word != "agent") return argc;
   int end = 1;
   while (end < argc && std::strcmp(argv[end], "--") != 0) ++end;
   for (int i = end + 1; i < argc; ++i) command.emplace_back(argv[i]);
@@ -144,7 +144,7 @@ class HelpFormat : public CLI::Formatter {
     std::string usage = CLI::Formatter::make_usage(app, std::move(name));
     if (const std::size_t count = usage.find("(1x)"); count != std::string::npos) usage.erase(count, 4);
     const std::string& command = app->get_name();
-    const bool wraps = command == "mcp" || command == "otlp";
+    const bool wraps = command == "mcp" || command == "otlp" || command == "agent";
     if (command == "exec" || wraps)
       usage.insert(usage.find_last_not_of('\n') + 1, wraps ? " [-- COMMAND...]" : " -- COMMAND...");
     return usage;

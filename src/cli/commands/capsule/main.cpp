@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--serve") == 0) return serve_capsule(argv[2]);
   constexpr cli::Family families[] = {
       {"capsule", cli::add_capsule_commands},
+      {"agent", cli::add_agent_command},
       {.names = "config", .add = cli::add_capsule_config_commands, .hidden = true},
       {.names = "mcp", .add = cli::add_capsule_mcp_command, .hidden = true},
   };
