@@ -13,7 +13,7 @@ from test_runs_corpus import LONG, text
 STRANGER = 65534
 
 
-class Reads(DaemonCase):
+class ReadsCase(DaemonCase):
     config = f"index_runs = true\nallowed_uids = [{STRANGER}]\n"
 
     def edit(self, *statements: str) -> None:
@@ -29,6 +29,8 @@ class Reads(DaemonCase):
             assert answer is not None
             return answer
 
+
+class Reads(ReadsCase):
     def stored(self, *texts: str) -> list[str]:
         """Stores revisions of a document. Returns their URIs."""
         uris = []
@@ -61,21 +63,6 @@ class Reads(DaemonCase):
         self.assertFalse(ask())
         self.assertNotIn(self.run_id, str(self.as_stranger("corpus.list")["result"]))
 
-    def test_the_owner_of_a_run(self) -> None:
-        self.assertIn("error", self.as_stranger("run.get", run_id=self.run_id))
-        wait_until(lambda: (now := self.call("server.status"))["checkpoint"]["size"] == now["log"]["size"], "a checkpoint")
-        self.edit(f"UPDATE event SET actor = 'uid:{STRANGER}' WHERE run_seq = 0 AND body->>'run_id' = '{self.run_id}'")
-        for how in ("running", "stopped", "killed"):
-            with self.subTest(how):
-                if how == "stopped":
-                    self.assertEqual(self.daemon.stop(), 0)
-                elif how == "killed":   # the start loads the open runs, to interrupt them
-                    self.daemon.kill()
-                if how != "running":
-                    self.restart()
-                self.assertIn("error", self.as_stranger("run.get", run_id=self.run_id))
-                self.assertEqual(self.call("event.list", run_id=self.run_id, unconfirmed=True)["events"][0]["type"], "run.started")
-
     def test_the_output_of_a_run_with_its_row(self) -> None:
         receipt = self.call("event.append", run_id=self.run_id, type="tool.returned", spill=True,
                             body={"call_id": "c", "status": "ok", "content": text(LONG.replace("quux", "snark"))})
@@ -99,6 +86,41 @@ class Reads(DaemonCase):
         self.assertEqual(self.daemon.stop(), 0)
         self.restart()
         self.assertNotIn("snark_XX", str(cards()))
+
+
+class ChangedEvents(ReadsCase):
+    """The daemon is one of its own, since its log is corrupt from then on."""
+
+    def test_the_owner_of_a_run(self) -> None:
+        self.assertIn("error", self.as_stranger("run.get", run_id=self.run_id))
+        wait_until(lambda: (now := self.call("server.status"))["checkpoint"]["size"] == now["log"]["size"], "a checkpoint")
+        self.edit(f"UPDATE event SET actor = 'uid:{STRANGER}' WHERE run_seq = 0 AND body->>'run_id' = '{self.run_id}'")
+        for how in ("running", "stopped", "killed"):
+            with self.subTest(how):
+                if how == "stopped":
+                    self.assertEqual(self.daemon.stop(), 0)
+                elif how == "killed":   # the start loads the open runs, to interrupt them
+                    self.daemon.kill()
+                if how != "running":
+                    self.restart()
+                self.assertIn("error", self.as_stranger("run.get", run_id=self.run_id))
+                self.assertEqual(self.call("event.list", run_id=self.run_id, unconfirmed=True)["events"][0]["type"], "run.started")
+
+
+class DeletedEvents(ReadsCase):
+    def test_the_events_of_a_log_pointer(self) -> None:
+        edits = {"changed": "UPDATE event SET body = '{\"city\": \"Paris\"}' WHERE body->>'city' = 'Porto'", "deleted": "DELETE FROM event WHERE body->>'city' = 'Porto'",
+                 "the last one deleted": "DELETE FROM event WHERE body->>'food' = 'fish'"}
+        for number, (how, edit) in enumerate(edits.items()):
+            with self.subTest(how):
+                run_id = self.new_run(str(number))
+                self.note(run_id, city="Porto")
+                self.note(run_id, food="fish")
+                pointer = f"log://runs/{run_id}/events"
+                self.assertIn("fish", self.resolve(pointer)["text"])
+                self.edit(f"{edit} AND run_no = (SELECT run_no FROM event WHERE run_seq = 0 AND body->>'run_id' = '{run_id}')")
+                with self.refused("corrupt"):
+                    self.resolve(pointer)
 
 
 class InFlight(DaemonCase):

@@ -22,6 +22,7 @@ struct PageAsked {
   store::EventFilter filter;
   store::Reader* reader = nullptr;
   std::int64_t newest = -1;
+  std::int64_t next_run_seq = 0;  // of the run, as its writer knows it
 };
 
 Result<PageAsked> page_asked(Call& call, const LogSource& source, std::optional<std::int64_t> as_of) {
@@ -35,6 +36,7 @@ Result<PageAsked> page_asked(Call& call, const LogSource& source, std::optional<
   call.read_log = 0;  // each item names its own log
   filter.run_no = found.run->view().run_no;
   asked.reader = found.reader;
+  asked.next_run_seq = found.run->next_run_seq();
   const store::EarlierLog* const closed = earlier_log(call.services, found.run->closed_log);
   if (closed == nullptr) return asked;
   asked.newest = closed->size - 1;
@@ -74,6 +76,10 @@ Result<LogPage> read_log(Call& call, const evidence::Pointer& pointer, const std
   // The reader's own byte limit may exceed the space left in the page, so the loop checks the size of each line.
   ASSIGN_OR_RETURN(const auto events,
                    asked.reader->events(filter, limits::page_items_max, bytes_max + limits::event_body_bytes_max));
+  // The chain shows events that are missing between these, but not after them.
+  RETURN_IF_ERROR(asked.reader->confirm(events));
+  if (filter.run_no && !as_of)
+    RETURN_IF_ERROR(asked.reader->check_run(*filter.run_no, asked.next_run_seq - 1, asked.next_run_seq));
   std::int64_t next = events.size() < limits::page_items_max ? *filter.to_seq + 1 : events.back().seq + 1;
   for (const events::Event& event : events) {
     const std::string line = event_json(event);
