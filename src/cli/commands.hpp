@@ -38,6 +38,8 @@ void add_agent_command(CLI::App& app, Session& session);            // agent
 void add_capsule_config_commands(CLI::App& app, Session& session);  // config, with --capsule
 void add_capsule_mcp_command(CLI::App& app, Session& session);      // mcp, with --capsule
 void add_export_command(CLI::App& app, Session& session);           // export
+void add_retention_commands(CLI::App& app, Session& session);       // retention preview, apply
+void add_disk_command(CLI::App& app, Session& session);             // disk
 void add_cost_command(CLI::App& app, Session& session);             // cost
 void add_sql_command(CLI::App& app, Session& session);              // sql
 void add_audit_commands(CLI::App& app, Session& session);           // audit …

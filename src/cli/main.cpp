@@ -73,6 +73,8 @@ constexpr Family families[] = {
     in_program(operators, "restore", "Restore a backup into an empty data folder and verify it"),
     in_program(operators, "export", "Export events as JSONL or CSV with all hashed fields"),
     in_program(operators, "cost", "Costs of models by day, week, month, agent, model or label"),
+    in_program(operators, "retention", "Erase old runs by the rules of the configuration"),
+    in_program(operators, "disk", "Show what uses space"),
     in_program(operators, "sql", "Query the views of schema report, read-only (docs/sql.md)"),
     {"self-check", add_self_check_command},
 };

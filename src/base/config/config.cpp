@@ -11,6 +11,7 @@
 
 #include "base/config/prices.hpp"
 #include "base/config/reporter_listen.hpp"
+#include "base/config/retention.hpp"
 #include "base/config/standbys.hpp"
 #include "base/config/webhooks.hpp"
 #include "base/ids.hpp"
@@ -151,6 +152,8 @@ constexpr ConfigKey table[] = {
      "JSON file with the prices of models, by which costs that were not recorded are estimated (docs/recording.md; default: the dated list of the program; none: no list)."},
     {"prices", &Config::prices, "", "", 0, 0,
      "Prices that replace those of the list or add to it, one table for each model: [prices.\"gpt-4o\"] input = 2.5, output = 10 (USD per million tokens)."},
+    {"retention", &Config::retention, "", "", 0, 0,
+     "Rules by which muniment retention apply erases old runs, one table each: [retention.NAME] days, label, agent, thread (docs/operations.md)."},
     {"webhooks", &Config::webhooks, "", "", 0, 0,
      "Receivers of signed HTTP messages about events, one table each: [webhooks.NAME] url, secret_file, types (docs/operations.md)."},
     {"upload_seconds", &Config::upload_seconds, "86400", "seconds", 1, any,
@@ -285,6 +288,7 @@ Status check_text(const ConfigKey& key, std::string_view value, ConfigSource sou
     return bad_value(key, value, "give error, warn, info or debug");
   }
   if (key.key == "prices") RETURN_IF_ERROR(parse_prices(value));
+  if (key.key == "retention") RETURN_IF_ERROR(parse_retention(value));
   if (key.key == "webhooks") RETURN_IF_ERROR(parse_webhooks(value));
   if (key.key == "log_format" && value != "text" && value != "json") return bad_value(key, value, "give text or json");
   // A relative path would refer to the daemon's working folder, which the author of the file does not know.
@@ -538,7 +542,7 @@ bool is_list_of_texts(std::string_view key) {
                              [key](const ConfigKey& known) { return known.key == key && type_of(known) == "texts"; });
 }
 
-bool is_table_of_tables(std::string_view key) { return key == "prices" || key == "webhooks"; }
+bool is_table_of_tables(std::string_view key) { return key == "prices" || key == "retention" || key == "webhooks"; }
 
 LoadedConfig load_config(const ConfigInputs& inputs) { return Loader(inputs).load(); }
 

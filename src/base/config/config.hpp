@@ -88,6 +88,7 @@ struct Config {
   std::string attestation_keys;        // file with one verifier key per line; empty: none
   std::string price_list;              // a JSON file of prices; empty: the program's list; none: no list
   std::string prices;                  // prices of models as JSON, which replace those of the list (prices.hpp)
+  std::string retention;               // rules of erasure by age as JSON (retention.hpp); empty: none
   std::string webhooks;                // receivers of messages as JSON (webhooks.hpp); empty: none
   std::int64_t upload_seconds = 0;
   std::int64_t commit_deadline_ms = 0;

@@ -3,14 +3,15 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
-#include <cstdio>
-#include <iostream>
 #include <optional>
 
 #include "base/ids.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
+#include "cli/commands/audit/erase_runs.hpp"
 #include "cli/connect/which_kind.hpp"
+#include "client/connect/pages.hpp"
 
 namespace muniment::cli {
 namespace {
@@ -20,6 +21,7 @@ struct RedactOptions {
   std::optional<std::int64_t> seq;
   std::string artifact;
   std::string run;
+  std::string subject;
   std::string reason;
   std::string legal_basis;
   bool answers = false;
@@ -33,6 +35,7 @@ void declare(CLI::App& command, RedactOptions& options) {
       ->check(CLI::NonNegativeNumber);
   command.add_option("--artifact", options.artifact, "Artifact with this id");
   command.add_option("--run", options.run, "Run to erase");
+  command.add_option("--subject", options.subject, "Erase all runs with the label subject=TEXT")->type_name("TEXT");
   command.add_option("--reason", options.reason, "Reason, kept in the log forever; do not repeat erased data")
       ->required();
   command.add_option("--legal-basis", options.legal_basis, "Law or contract that requires the erasure");
@@ -117,11 +120,7 @@ bool is_asked() { return ::isatty(STDIN_FILENO) != 0; }
 Status ask(Session& session, const std::string& params) {
   ASSIGN_OR_RETURN(const Message answer, session.call("audit.redact", params + ",\"dry_run\":true}"));
   show(session, "would erase", answer.result());
-  std::fprintf(stderr, "This cannot be undone. Erase it? Type yes: ");
-  std::string word;
-  std::getline(std::cin, word);
-  if (word == "yes") return success();
-  return Error(Errc::invalid_argument, "nothing was erased. Answer yes or pass --yes");
+  return confirm_erasure();
 }
 
 void write_reason(const RedactOptions& options, json::Writer& params) {
@@ -146,7 +145,38 @@ Status redact_answers(Session& session, const RedactOptions& options, const std:
   }
 }
 
+// Erases the runs of a subject; those that must stay are listed and make the exit code 1.
+Status redact_subject(Session& session, const RedactOptions& options) {
+  if (!options.what.empty() || options.seq || !options.artifact.empty() || !options.run.empty())
+    return Error(Errc::invalid_argument, "--subject names all its runs: omit SEQ, ARTIFACT, RUN and their options");
+  json::Writer params;
+  params.begin_object().key("labels").begin_object().member("subject", options.subject).end_object();
+  params.member("limit", limits::page_items_max).end_object();
+  std::vector<std::string> runs;
+  RETURN_IF_ERROR(each_item(session, "run.list", params.text(), "runs", [&](const json::Value& run) -> Result<bool> {
+    if (!run["log_no"]) runs.emplace_back(run.source());
+    return true;
+  }));
+  if (runs.empty()) return Error(Errc::not_found, fmt::format("no run has the label subject={}", options.subject));
+  const auto pass = [&](bool dry_run) -> Result<bool> {
+    RunEraser eraser(session, dry_run);
+    for (const std::string& text : runs) {
+      ASSIGN_OR_RETURN(const json::Document run, json::parse(std::string_view(text)));
+      RETURN_IF_ERROR(eraser.erase(run.root(), "subject", {options.reason, options.legal_basis}));
+    }
+    return eraser.finish();
+  };
+  if (!options.dry_run && !options.yes && is_asked()) {
+    RETURN_IF_ERROR(pass(true));
+    RETURN_IF_ERROR(confirm_erasure());
+  }
+  ASSIGN_OR_RETURN(const bool held, pass(options.dry_run));
+  if (held) session.exit_code = exit_refused;
+  return success();
+}
+
 Status redact(Session& session, const RedactOptions& options) {
+  if (!options.subject.empty()) return redact_subject(session, options);
   json::Writer writer;
   writer.begin_object();
   RETURN_IF_ERROR(write_target(session, options, writer));

@@ -17,6 +17,8 @@ constexpr cli::Family families[] = {
     {"export", cli::add_export_command},
     {"sql", cli::add_sql_command},
     {"cost", cli::add_cost_command},
+    {"retention", cli::add_retention_commands},
+    {"disk", cli::add_disk_command},
 };
 
 }  // namespace
