@@ -1,6 +1,7 @@
 // Implements reads of corpora: documents, revisions, chunks, and feedback on cards.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <set>
