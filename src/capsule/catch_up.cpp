@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,9 +44,14 @@ class ScratchFolder {
     std::error_code never;
     if (!path_.empty()) std::filesystem::remove_all(path_, never);
   }
-  Status make() {
+  // `source_bytes`: of what the indexes are made from. Small ones are made in memory, because Xapian syncs what it
+  // compacts, which takes longer than all other work on a fact.
+  Status make(std::uint64_t source_bytes) {
     const char* const chosen = ::getenv("TMPDIR");
-    std::string path = std::string(chosen == nullptr || *chosen == '\0' ? "/tmp" : chosen) + "/muniment-capsule-XXXXXX";
+    std::string path = std::string(chosen != nullptr && *chosen != '\0' ? chosen
+                                   : fits_in_memory(source_bytes)       ? memory_folder
+                                                                        : "/tmp") +
+                       "/muniment-capsule-XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) return file_error("making", path, errno);
     path_ = path;
     return success();
@@ -53,6 +59,15 @@ class ScratchFolder {
   std::string at(std::string_view name) const { return path_ + "/" + std::string(name); }
 
  private:
+  static constexpr const char* memory_folder = "/dev/shm";
+  static bool fits_in_memory(std::uint64_t source_bytes) {
+    constexpr std::uint64_t source_bytes_max = 4 << 20, growth = 16;  // indexes, their copies and the vectors
+    struct statvfs space {};
+    return source_bytes <= source_bytes_max && ::access(memory_folder, W_OK | X_OK) == 0 &&
+           ::statvfs(memory_folder, &space) == 0 &&
+           std::uint64_t{space.f_bavail} * space.f_frsize >= (source_bytes + source_bytes_max / growth) * growth;
+  }
+
   std::string path_;
 };
 
@@ -97,7 +112,9 @@ class Indexing {
 };
 
 Status Indexing::open(bool from_scratch) {
-  RETURN_IF_ERROR(scratch_.make());
+  std::uint64_t source = file_.end() - std::min(file_.end(), from_scratch ? 0 : file_.state().next);
+  for (const Segment& one : file_.state().segments) source += one.bytes;
+  RETURN_IF_ERROR(scratch_.make(source));
   const auto& segments = file_.state().segments;
   const auto find = [&](SegmentKind kind) { return std::ranges::find(segments, kind, &Segment::kind); };
   const auto words = find(SegmentKind::words), closed = find(SegmentKind::closed_words);
@@ -127,7 +144,7 @@ Status Indexing::open(bool from_scratch) {
       RETURN_IF_ERROR(models_->promote(file_.name_of(one)));
     }
   }
-  ASSIGN_OR_RETURN(auto lexical, retrieval::LexicalIndex::open(scratch_.at("words")));
+  ASSIGN_OR_RETURN(auto lexical, retrieval::LexicalIndex::open(scratch_.at("words"), true));
   ASSIGN_OR_RETURN(auto shard, retrieval::PackedShard::open(vectors));
   lexical_ = lexical.get();
   shard_ = shard.get();

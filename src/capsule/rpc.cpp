@@ -26,6 +26,13 @@ std::string pointer_to(const store::DocumentRow& row) {
   return evidence::evidence_pointer(row.corpus, row.document, "p0", row.revision);
 }
 
+// A reply is a line. White space is the only place of a raw line feed in a text of JSON.
+std::string on_one_line(std::string_view json) {
+  std::string out(json);
+  for (char& c : out) c = c == '\n' || c == '\r' ? ' ' : c;
+  return out;
+}
+
 std::size_t limit_of(const json::Value& params) {
   return static_cast<std::size_t>(params["limit"].as_int().value_or(std::int64_t{limits::page_items_default}));
 }
@@ -379,7 +386,7 @@ Result<std::string> Server::list_log(Params params) {
     const std::string role = about->root()["role"].string_or("");
     out.begin_object().member("role", role).member(role == "tool" ? "output" : "content", frame.body);
     for (const std::string_view name : turn_members) {
-      if (about->root()[name]) out.raw_member(name, about->root()[name].source());
+      if (about->root()[name]) out.raw_member(name, on_one_line(about->root()[name].source()));
     }
     out.end_object();
   }
@@ -487,11 +494,10 @@ Result<std::string> Server::get_config(Params) {
   ASSIGN_OR_RETURN(const auto stored, capsule_->config());
   if (!stored) return Error(Errc::not_found, "the capsule has no config. Write it: muniment --capsule FILE config set");
   RETURN_IF_ERROR(parse_config(stored->body));
-  std::string body = stored->body;  // on one line: a text of JSON has no raw line feed
-  for (char& c : body) c = c == '\n' || c == '\r' ? ' ' : c;
   json::Writer out;
   out.begin_object().member("uri", config_uri).member("seq", stored->seq).member("hash", stored->hash);
-  return std::move(out.member("trusted", stored->trusted).raw_member("config", body).end_object()).text();
+  return std::move(out.member("trusted", stored->trusted).raw_member("config", on_one_line(stored->body)).end_object())
+      .text();
 }
 
 Result<std::string> Server::status(Params) { return std::string(R"({"followers":{},"degraded":[]})"); }

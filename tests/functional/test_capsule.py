@@ -340,6 +340,19 @@ class Interrupted(CapsuleCase):
         self.run_words("capsule", "verify", self.file)
 
 
+class Scratch(CapsuleCase):
+    def test_indexes_are_made_in_a_folder_that_is_removed(self) -> None:
+        self.write("a.md", "the first text\n")
+        place = self.folder / "scratch"
+        self.capsule("ingest", self.notes, "--corpus", "notes", code=1, env={"TMPDIR": str(place)})
+        place.mkdir()
+        self.capsule("ingest", self.notes, "--corpus", "notes", env={"TMPDIR": str(place)})
+        self.write("b.md", "the second text\n")
+        self.capsule("ingest", self.notes, "--corpus", "notes")
+        self.assertEqual(list(place.iterdir()), [])
+        self.assertEqual({card["document"] for card in self.cards("text")}, {"a.md", "b.md"})
+
+
 class Reader(CapsuleCase):
     def test_the_independent_reader_agrees(self) -> None:
         self.write("plan.md", "# Plan\n\nThe harbour crane is repaired in March.\n")

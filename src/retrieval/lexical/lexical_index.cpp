@@ -40,9 +40,11 @@ Xapian::Document document_of(const LexicalChunk& chunk, Stemmer& stemmer) {
 // A database that is written in transactions, so that Xapian's own flushes do not commit.
 class Part {
  public:
-  void open(const std::string& path) {
+  void open(const std::string& path, bool scratch) {
     path_ = path;
-    database_ = Xapian::WritableDatabase(path, Xapian::DB_CREATE_OR_OPEN | Xapian::DB_BACKEND_GLASS);
+    scratch_ = scratch;
+    database_ = Xapian::WritableDatabase(
+        path, Xapian::DB_CREATE_OR_OPEN | Xapian::DB_BACKEND_GLASS | (scratch ? Xapian::DB_NO_SYNC : 0));
   }
   // Makes a copy of the committed state without free pages.
   void copy_anew() const {
@@ -56,7 +58,7 @@ class Part {
     const std::string why = changed ? "" : std::strerror(errno);
     std::error_code never;
     std::filesystem::remove_all(path_ + anew, never);
-    open(path_);
+    open(path_, scratch_);
     return why;
   }
   Xapian::WritableDatabase& changed() {
@@ -96,6 +98,7 @@ class Part {
   std::string path_;
   Xapian::WritableDatabase database_;
   bool in_transaction_ = false;
+  bool scratch_ = false;
 };
 
 constexpr off_t packed_alignment = 8;
@@ -163,15 +166,15 @@ class PackedIndex final : public LexicalIndex {
 
 class XapianIndex final : public LexicalIndex {
  public:
-  explicit XapianIndex(std::string folder) : folder_(std::move(folder)) {}
+  XapianIndex(std::string folder, bool scratch) : folder_(std::move(folder)), scratch_(scratch) {}
 
   Status start() {
     std::error_code failed;
     std::filesystem::create_directories(folder_, failed);
     if (failed) return lexical_error(Errc::system_error, "making its folder", failed.message());
     return guarded("opening", [&]() -> Status {
-      history_.open(layout::history(folder_));
-      live_.open(layout::live(folder_));
+      history_.open(layout::history(folder_), scratch_);
+      live_.open(layout::live(folder_), scratch_);
       const auto next = live_.number(layout::next_seq_key), history_next = history_.number(layout::next_seq_key);
       const auto expected = live_.number(layout::history_seq_key);
       if (!next || !history_next || !expected || !live_.readable() || !history_.readable() ||
@@ -306,6 +309,7 @@ class XapianIndex final : public LexicalIndex {
   }
 
   std::string folder_;
+  const bool scratch_;
   Part live_, history_;
   std::unordered_map<std::string, Stemmer> stemmers_;
   std::optional<Error> failed_;
@@ -317,8 +321,8 @@ class XapianIndex final : public LexicalIndex {
 
 }  // namespace
 
-Result<std::unique_ptr<LexicalIndex>> LexicalIndex::open(const std::string& folder) {
-  auto index = std::make_unique<XapianIndex>(folder);
+Result<std::unique_ptr<LexicalIndex>> LexicalIndex::open(const std::string& folder, bool scratch) {
+  auto index = std::make_unique<XapianIndex>(folder, scratch);
   RETURN_IF_ERROR(index->start());
   return std::unique_ptr<LexicalIndex>(std::move(index));
 }

@@ -56,8 +56,9 @@ struct PackedLexical {
 
 class LexicalIndex {
  public:
-  // Opens or creates the index in `folder`. Errors: corrupt (remove the folder and fill it again).
-  static Result<std::unique_ptr<LexicalIndex>> open(const std::string& folder);
+  // Opens or creates the index in `folder`. `scratch`: the folder is removed after use, so that its commits need not
+  // survive a power cut. Errors: corrupt (remove the folder and fill it again).
+  static Result<std::unique_ptr<LexicalIndex>> open(const std::string& folder, bool scratch = false);
   // Opens a packed index: its readers see it; writing is refused. Errors: corrupt.
   static Result<std::unique_ptr<LexicalIndex>> open_packed(const PackedLexical& packed);
   // Makes a folder that `open` accepts from a packed index.
