@@ -222,6 +222,7 @@ inline constexpr std::size_t documents_per_ingest_max = 256;
 inline constexpr std::uint64_t capsule_about_bytes_max = 16 << 20;               // description of a frame
 inline constexpr std::uint64_t capsule_body_bytes_max = std::uint64_t{1} << 40;  // body of a frame
 inline constexpr std::uint64_t capsule_segments_max = 4'096;                     // index segments of a commit
+inline constexpr std::size_t passphrase_bytes_max = 4'096;
 inline constexpr std::size_t capsule_config_bytes_max = 256 << 10;
 inline constexpr std::size_t capsule_expansions_default = 2;   // of each kind, by the expansion hook of a capsule
 inline constexpr std::size_t capsule_log_bytes_max = 1 << 20;  // text of a turn

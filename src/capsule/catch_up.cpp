@@ -1,7 +1,6 @@
 // Indexes the frames of a capsule: unpacks its indexes into a folder of its own, adds the new frames, and appends the
 // packed indexes.
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -425,11 +424,6 @@ Result<bool> catch_up(CapsuleFile& file, Anew anew) {
   return true;
 }
 
-Status check_new(const std::string& target) {
-  if (struct stat about{}; ::lstat(target.c_str(), &about) == 0) return file_error("creating", target, EEXIST);
-  return success();
-}
-
 namespace {
 
 Status write_frames(const std::string& path, const std::function<Status(CapsuleFile&)>& fill) {
@@ -446,13 +440,9 @@ Status write_frames(const std::string& path, const std::function<Status(CapsuleF
 
 Status write_new(const std::string& target, const FileHeader& header, const std::function<Status(CapsuleFile&)>& fill) {
   RETURN_IF_ERROR(check_new(target));
-  const std::string anew = target + "." + std::to_string(::getpid()) + ".anew";
-  RETURN_IF_ERROR(CapsuleFile::create(anew, header));
-  Status written = write_frames(anew, fill);
-  if (written && ::renameat2(AT_FDCWD, anew.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) != 0)
-    written = file_error("creating", target, errno);
-  if (!written) ::unlink(anew.c_str());
-  return written ? sync_folder_of(target) : written;
+  const std::string draft = name_of_draft(target);
+  RETURN_IF_ERROR(CapsuleFile::create(draft, header));
+  return finish_draft(draft, target, write_frames(draft, fill));
 }
 
 }  // namespace muniment::capsule

@@ -43,6 +43,20 @@ Status sync_folder_of(const std::string& path) {
   return ::fsync(folder.get()) == 0 ? success() : Status(file_error("syncing the folder of", path, errno));
 }
 
+Status check_new(const std::string& target) {
+  if (struct stat about{}; ::lstat(target.c_str(), &about) == 0) return file_error("creating", target, EEXIST);
+  return success();
+}
+
+std::string name_of_draft(const std::string& target) { return target + "." + std::to_string(::getpid()) + ".anew"; }
+
+Status finish_draft(const std::string& draft, const std::string& target, Status written) {
+  if (written && ::renameat2(AT_FDCWD, draft.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) != 0)
+    written = file_error("creating", target, errno);
+  if (!written) ::unlink(draft.c_str());
+  return written ? sync_folder_of(target) : written;
+}
+
 Status CapsuleFile::create(const std::string& path, const FileHeader& header) {
   std::unique_ptr<CapsuleFile> made(new CapsuleFile(path));
   made->file_ = Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));

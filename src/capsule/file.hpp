@@ -29,6 +29,13 @@ enum class Access : std::uint8_t { read, write, write_at_once };
 // Makes the name of a new or renamed file durable.
 Status sync_folder_of(const std::string& path);
 
+// Errors: conflict if the path exists.
+Status check_new(const std::string& target);
+// Returns the name of a file in the same folder that becomes `target` when it is complete.
+std::string name_of_draft(const std::string& target);
+// Gives a complete file its name, or removes it if it was not written. Errors: `written`; conflict if `target` exists.
+Status finish_draft(const std::string& draft, const std::string& target, Status written);
+
 class CapsuleFile {
  public:
   // Writes a new capsule with an empty commit. Errors: conflict if the path exists.

@@ -104,6 +104,8 @@ std::optional<Mark> newest_mark(std::string_view header) {
 }
 
 Result<FileHeader> decode_file_header(std::string_view bytes) {
+  if (bytes.starts_with(encrypted_magic))
+    return Error(Errc::invalid_argument, "it is encrypted. Decrypt it: muniment capsule decrypt FILE -o NEW");
   if (bytes.size() < file_header_bytes || !bytes.starts_with(file_magic))
     return Error(Errc::invalid_argument, "this is no capsule of Muniment");
   if (const auto version = get<std::uint32_t>(bytes, 8); version != format_version)

@@ -20,6 +20,7 @@ inline constexpr std::size_t frame_header_bytes = 112;
 inline constexpr std::size_t frame_unit = 8;  // a frame and its body begin at multiples of it
 inline constexpr std::size_t commit_bytes_min = 104, segment_bytes = 72;
 inline constexpr std::uint32_t format_version = 1;
+inline constexpr std::string_view encrypted_magic{"\x89MUNENC\n", 8};  // of an encrypted capsule (encryption.hpp)
 
 enum class FrameType : std::uint8_t {
   document = 1,  // a revision: its description is the body of document.revised, its body the document and its text

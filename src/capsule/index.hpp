@@ -114,8 +114,6 @@ enum class Anew : std::uint8_t { nothing, file, indexes };
 // one: the caller opens it again. Errors: those of the file; corrupt.
 Result<bool> catch_up(CapsuleFile& file, Anew anew = Anew::nothing);
 
-// Errors: conflict if the path exists.
-Status check_new(const std::string& target);
 // Writes a new capsule, whose frames `fill` appends, with its indexes. The file gets its name when it is complete.
 // Errors: conflict if `target` exists.
 Status write_new(const std::string& target, const FileHeader& header, const std::function<Status(CapsuleFile&)>& fill);

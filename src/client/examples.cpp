@@ -26,6 +26,8 @@ constexpr std::pair<std::string_view, std::string_view> examples[] = {
     {"capsule export", "muniment capsule export notes.mv2 --corpus notes --sign alice.key"},
     {"capsule import", "muniment capsule import notes.mv2 --corpus notes"},
     {"capsule trust", "muniment capsule trust notes.mv2"},
+    {"capsule encrypt", "muniment capsule encrypt notes.mv2 -o notes.mv2.enc"},
+    {"capsule decrypt", "muniment capsule decrypt notes.mv2.enc -o notes.mv2"},
     {"capsule compact", "muniment capsule compact notes.mv2"},
     {"up", "muniment up --data /srv/muniment"},
     {"down", "muniment down"},

@@ -1,5 +1,6 @@
-// Implements the commands capsule info, verify, diff, merge, compact, key, sign, export and import.
+// Implements the commands capsule info, verify, diff, merge, compact, key, sign, encrypt, decrypt, export and import.
 #include <fcntl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,8 +10,10 @@
 #include <CLI/CLI.hpp>
 
 #include "base/files/file.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "capsule/capsule.hpp"
+#include "capsule/encryption.hpp"
 #include "capsule/merge.hpp"
 #include "capsule/rpc.hpp"
 #include "capsule/signing.hpp"
@@ -293,6 +296,62 @@ Status sign(Session& session, const SignOptions& options) {
   return success();
 }
 
+// Reads a line from the terminal without showing it.
+Result<std::string> ask_passphrase(bool twice) {
+  const Fd terminal(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
+  if (!terminal.open())
+    return Error(Errc::invalid_argument, "there is no terminal to ask for the passphrase. Give --passphrase-file FILE");
+  struct termios shown {};
+  if (::tcgetattr(terminal.get(), &shown) != 0) return file_error("reading", "/dev/tty", errno);
+  struct termios hidden = shown;
+  hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+  std::vector<std::string> said;
+  for (const std::string_view prompt : {"Passphrase: ", "Again: "}) {
+    RETURN_IF_ERROR(write_all(terminal.get(), prompt, "/dev/tty"));
+    ::tcsetattr(terminal.get(), TCSAFLUSH, &hidden);
+    std::string line;
+    for (char letter = 0; ::read(terminal.get(), &letter, 1) == 1 && letter != '\n';) line += letter;
+    ::tcsetattr(terminal.get(), TCSAFLUSH, &shown);
+    RETURN_IF_ERROR(write_all(terminal.get(), "\n", "/dev/tty"));
+    said.push_back(std::move(line));
+    if (!twice) break;
+  }
+  if (said.front() != said.back()) return Error(Errc::invalid_argument, "the passphrases differ. Nothing was written");
+  return said.front();
+}
+
+struct EncryptOptions {
+  std::string file, output, passphrase_file;
+};
+
+void declare_encrypt(CLI::App& command, EncryptOptions& options) {
+  command.add_option("FILE", options.file, "The file")->required();
+  command.add_option("-o,--output", options.output, "The new file")->required();
+  command
+      .add_option("--passphrase-file", options.passphrase_file,
+                  "File whose first line is the passphrase; - for standard input")
+      ->type_name("FILE");
+  command.footer("Without --passphrase-file, the passphrase is read from the terminal.");
+}
+
+Result<std::string> passphrase_of(const EncryptOptions& options, bool twice) {
+  if (options.passphrase_file.empty()) return ask_passphrase(twice);
+  ASSIGN_OR_RETURN(std::string text, options.passphrase_file == "-"
+                                         ? read_input(STDIN_FILENO, "standard input", limits::passphrase_bytes_max)
+                                         : read_input(options.passphrase_file, limits::passphrase_bytes_max));
+  return text.substr(0, text.find('\n'));
+}
+
+Status encrypt(Session&, const EncryptOptions& options) {
+  ASSIGN_OR_RETURN(const std::string passphrase, passphrase_of(options, true));
+  return capsule::encrypt(options.file, options.output, passphrase);
+}
+
+Status decrypt(Session&, const EncryptOptions& options) {
+  ASSIGN_OR_RETURN(const std::string passphrase, passphrase_of(options, false));
+  return capsule::decrypt(options.file, options.output, passphrase);
+}
+
 struct ExportOptions {
   CapsuleOrder order;
   std::string key;
@@ -396,6 +455,9 @@ void add_capsule_commands(CLI::App& app, Session& session) {
                              declare_import, import_from);
   add_command<TrustOptions>(session, group, "trust", "Let the config of a capsule run its hooks", declare_trust,
                             trust_config);
+  add_command<EncryptOptions>(session, group, "encrypt", "Encrypt a capsule with a passphrase", declare_encrypt,
+                              encrypt);
+  add_command<EncryptOptions>(session, group, "decrypt", "Decrypt an encrypted capsule", declare_encrypt, decrypt);
   add_command<FileOptions>(session, group, "compact", "Write a capsule anew, with new indexes", declare_file, compact);
 }
 
