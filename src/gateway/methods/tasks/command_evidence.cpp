@@ -52,7 +52,7 @@ std::string suite_of(const completion::Command& command) {
 
 Result<events::Event> event_of(Call& call, const store::Run& run, const Uuid& id, std::string_view type,
                                const Error& missing) {
-  ASSIGN_OR_RETURN(auto event, call.reader->confirmed(call.reader->event_by_id(run.view().run_no, id)));
+  ASSIGN_OR_RETURN(auto event, call.reader->event_by_id(run.view().run_no, id));
   if (!event || event->type != type || !event->body) return missing;
   return std::move(*event);
 }
@@ -281,6 +281,7 @@ Result<CommandEvidence> command_evidence(Call& call, const store::Run& run) {
       const events::Event ended,
       event_of(call, run, make_uuid_v8("command.end/" + start_id.text()), "command.ended",
                Error(Errc::conflict, fmt::format("command {} has not ended. Send command.end first", id))));
+  RETURN_IF_ERROR(call.reader->confirm({started, ended}));
   if (started.actor != call.caller.actor || ended.actor != call.caller.actor)
     return Error(Errc::denied, fmt::format("command {} was recorded by {}; only that user may make evidence of it", id,
                                            started.actor));

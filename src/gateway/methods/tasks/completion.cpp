@@ -108,8 +108,10 @@ Result<bool> files_changed_since(Call& call, const store::Run& run, const Pieces
   filter.run_no = run.view().run_no;
   filter.types = {"file.changed"};
   filter.archived_bodies = false;
-  filter.from_seq = ended ? ended->seq + 1 : newest + 1;
-  if (ended && ended->run_no == filter.run_no) filter.from_run_seq = ended->run_seq + 1;
+  if (ended && ended->run_no == filter.run_no)
+    filter.from_run_seq = ended->run_seq + 1;
+  else
+    filter.from_seq = ended ? ended->seq + 1 : newest + 1;
   ASSIGN_OR_RETURN(const auto events, reader.events(filter, 1));
   RETURN_IF_ERROR(reader.confirm_run(filter, filter.from_seq, std::numeric_limits<std::int64_t>::max()));
   const std::int64_t next_run_seq = run.next_run_seq();

@@ -43,14 +43,13 @@ class FactsReader {
   Status read_coder() {
     const std::string id = said_["coder_id"].string_or("");
     const Uuid coder = parse_uuid(id).value_or(Uuid{});
-    const auto event_of = [&](const Uuid& event_id) {
-      return call_.reader->confirmed(call_.reader->event_by_id(run_.view().run_no, event_id));
-    };
-    ASSIGN_OR_RETURN(const auto began, event_of(coder));
-    ASSIGN_OR_RETURN(const auto ended, event_of(make_uuid_v8("command.end/" + coder.text())));
+    const std::int64_t run_no = run_.view().run_no;
+    ASSIGN_OR_RETURN(const auto began, call_.reader->event_by_id(run_no, coder));
+    ASSIGN_OR_RETURN(const auto ended, call_.reader->event_by_id(run_no, make_uuid_v8("command.end/" + coder.text())));
     if (!began || began->type != "command.started" || !ended || !ended->body)
       return Error(Errc::not_found,
                    fmt::format("coder_id: run {} has no recorded command {} that has ended", run_.run_id, id));
+    RETURN_IF_ERROR(call_.reader->confirm({*began, *ended}));
     if (began->actor != call_.caller.actor)
       return Error(Errc::denied, fmt::format("coder_id: command {} was recorded by {}", id, began->actor));
     if (ended->seq > started_.seq)
