@@ -202,7 +202,9 @@ Result<std::string> Server::ask(Params params) {
         about.member("confidence", asked.confidence);
       },
       answer_manifest(asked));
-  if (!seq) asked.building.degraded.emplace_back("the answer is not recorded: the capsule cannot be written");
+  if (!seq)
+    asked.building.degraded.emplace_back(
+        "the answer is not recorded: the capsule is signed, damaged, or written by another process");
   json::Writer out = answer_reply(asked, seq ? fmt::format("frame://{}", *seq) : std::string());
   if (seq) out.member("seq", *seq);
   return std::move(out.end_object()).text();

@@ -30,6 +30,14 @@ class Signed(CapsuleCase):
     def sign(self) -> None:
         self.run_words("capsule", "sign", self.file, "--key", self.private)
 
+    def test_an_answer_from_a_signed_capsule_is_not_recorded(self) -> None:
+        self.sign()
+        before = self.file.read_bytes()
+        done = self.run_words("--capsule", self.file, "ask", "Is the lamp brass?")
+        self.assertIn("The lamp is brass. [1]", done.stdout)
+        self.assertIn("not recorded: the capsule is signed", done.stderr)
+        self.assertEqual(self.file.read_bytes(), before)
+
     def test_a_signed_capsule_verifies_with_the_key_alone(self) -> None:
         self.assertEqual(self.verified(2)["verdict"], "unsigned")
         self.sign()

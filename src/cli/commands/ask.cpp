@@ -91,8 +91,9 @@ Status ask_question(Session& session, const AskOptions& options) {
     out.line("");
     print_provenance(out, provenance["local"], provenance["cloud"]);
   }
-  std::string summary = fmt::format("confidence {:.2f}, {}, {}", result["confidence"]["local"].as_double().value_or(0),
-                                    result["drafter"].string_or(""), result["logs_ref"].string_or(""));
+  std::string summary = fmt::format("confidence {:.2f}, {}", result["confidence"]["local"].as_double().value_or(0),
+                                    result["drafter"].string_or(""));
+  if (const std::string record = result["logs_ref"].string_or(""); !record.empty()) summary += ", " + record;
   if (!reason.empty()) {
     ASSIGN_OR_RETURN(const std::string why, empty_answer(result, question, options.corpus));
     summary = out.advised(why) + "; " + summary;
