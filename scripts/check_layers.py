@@ -57,7 +57,7 @@ BUDGETS = {
     "capsule": 4_110,  # a file format, its indexes, its methods with ask, MCP, diff, merge, signatures, and its config with the trust in it, the loop of an agent, and encryption
     "cli": 27_700,   # cost, retention and disk, ingest --watch, the commands of an agent's memory, those on capsules
     "client": 3_020,  # with folder_events, which cli had, and the server of a capsule
-    "daemon": 4_430,  # with program.cpp, which the daemon of the conformance suite shares, and the settings of a cloud service
+    "daemon": 4_460,  # with the metrics over HTTP, program.cpp, which the daemon of the conformance suite shares, and the settings of a cloud service
     "events": 2_740,
     "evidence": 19_950,
     "gateway": 14_070,  # with the answers that an erased document leaves, erasing a document, summaries in lists, and cloud services

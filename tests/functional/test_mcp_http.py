@@ -10,7 +10,8 @@ import stat
 import tempfile
 
 from mcp_http_case import INITIALIZE, META, WAIT_S, Answer, HttpCase, Stream, free_port
-from support import Daemon, DaemonCase, main, wait_until
+import prometheus
+from support import ROOT, Daemon, DaemonCase, main, wait_until
 
 SESSIONS_MAX = 1_000
 
@@ -47,6 +48,36 @@ class WhoMayComeIn(HttpCase):
 
     def uid_of_daemon(self) -> int:
         return pathlib.Path(self.daemon.data).stat().st_uid
+
+
+class Metrics(HttpCase):
+    """GET /metrics for Prometheus."""
+
+    def scrape(self, method: str = "GET", **headers: str) -> Answer:
+        connection = self.connect()
+        connection.request(method, "/metrics", headers=headers)
+        return Answer(connection.getresponse())
+
+    def test_a_loopback_listener_answers_a_scrape_without_the_token(self) -> None:
+        answer = self.scrape()
+        self.assertEqual((answer.status, answer.headers["Content-Type"]), (200, "text/plain; version=0.0.4"))
+        text = answer.body.decode()
+        self.assertEqual(prometheus.problems(text), [])
+        self.assertIn("\nmuniment_last_backup_timestamp_seconds 0\n", text)
+        self.assertIn("\nmuniment_database_up 1\n", text)
+
+    def test_pages_and_other_methods_are_refused(self) -> None:
+        self.assertEqual(self.scrape(Host="evil.example.com").status, 403)
+        self.assertEqual(self.scrape(Origin="http://evil.example.com").status, 403)
+        refused = self.scrape("DELETE")
+        self.assertEqual((refused.status, refused.headers["Allow"]), (405, "GET"))
+
+    def test_the_rules_and_the_dashboard_name_metrics_of_the_daemon(self) -> None:
+        known = set(re.findall(r"^# TYPE (\S+)", self.scrape().body.decode(), re.M))
+        for name in ("muniment.rules.yml", "grafana.json"):
+            named = set(re.findall(r"muniment_[a-z_]+", (ROOT / "packaging" / "monitoring" / name).read_text()))
+            self.assertGreater(len(named), 5)
+            self.assertEqual({metric for metric in named if metric.removesuffix("_bucket") not in known}, set(), name)
 
 
 class Strangers(HttpCase):

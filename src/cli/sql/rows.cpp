@@ -95,7 +95,7 @@ void SqlRows::print_csv_line() const {
   if (out_.terminal())
     out_.line(out_.safe(line_));
   else
-    out_.print(line_ + "\r\n");
+    out_.print(line_ + "\n");
 }
 
 // Column widths come from the first rows; a wider cell in a later row shifts the cells after it.

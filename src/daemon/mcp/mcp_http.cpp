@@ -14,6 +14,8 @@ namespace muniment::daemon {
 namespace {
 
 constexpr std::string_view endpoint = "/mcp";
+constexpr std::string_view metrics_path = "/metrics";
+constexpr std::string_view metrics_request = R"({"jsonrpc":"2.0","id":1,"method":"server.metrics","params":{}})";
 constexpr std::chrono::hours unused_max{1};
 
 std::string new_session_id() {
@@ -34,6 +36,17 @@ bool is_json(const http::Request& request) {
 bool takes(const http::Request& request, std::string_view type) {
   const auto accept = request.header("Accept");
   return !accept || accept->find(type) != std::string::npos || accept->find("*/*") != std::string::npos;
+}
+
+// Only programs of this machine reach such an address, and a page in a browser fails the checks of Host and Origin.
+bool is_loopback(std::string_view address) { return address.starts_with("127.") || address == "::1"; }
+
+// Returns the answer to a scrape for a reply to server.metrics.
+http::Answer metrics_answer(const std::string& reply) {
+  const auto document = json::parse(reply, limits::reply_depth_max);
+  const json::Value result = document ? document->root()["result"] : json::Value();
+  if (!result) return plain_failure(503, "the metrics are not available. Retry in a few seconds.");
+  return {200, {{"Content-Type", result["content_type"].string_or("text/plain")}}, result["text"].string_or("")};
 }
 
 mcp::Outgoing unanswered(const std::string& id, std::string_view why) {
@@ -88,8 +101,11 @@ std::optional<http::Answer> McpHttp::refuse(const http::Request& request) const 
   for (const Status& allowed : {check_host(request, hosts_), check_origin(request, hosts_)}) {
     if (!allowed) return plain_failure(403, allowed.error().message);
   }
-  if (request.path != endpoint) return plain_failure(404, "not found. The MCP endpoint is /mcp.");
-  if (!options_.token.empty() && !http::bearer_token_matches(request, options_.token)) {
+  const bool is_scrape = request.path == metrics_path;
+  if (!is_scrape && request.path != endpoint)
+    return plain_failure(404, "not found. The MCP endpoint is /mcp, that of the metrics /metrics.");
+  const bool needs_token = !options_.token.empty() && !(is_scrape && is_loopback(options_.server.address));
+  if (needs_token && !http::bearer_token_matches(request, options_.token)) {
     http::Answer answer = plain_failure(
         401, request.header("Authorization") ? "the bearer token is wrong. The file http_token_file has the valid one."
                                              : "a bearer token is required. See the setting http_token_file.");
@@ -101,6 +117,11 @@ std::optional<http::Answer> McpHttp::refuse(const http::Request& request) const 
     answer.headers.push_back({"Connection", "close"});
     return answer;
   }
+  if (is_scrape && request.method != "GET") {
+    http::Answer answer = plain_failure(405, "use GET.");
+    answer.headers.push_back({"Allow", "GET"});
+    return answer;
+  }
   if (request.method == "POST" || request.method == "GET" || request.method == "DELETE") return std::nullopt;
   http::Answer answer = plain_failure(405, "use POST, GET or DELETE.");
   answer.headers.push_back({"Allow", "POST, GET, DELETE"});
@@ -108,10 +129,18 @@ std::optional<http::Answer> McpHttp::refuse(const http::Request& request) const 
 }
 
 void McpHttp::serve(std::shared_ptr<http::Exchange> exchange) {
+  if (exchange->request().path == metrics_path) return scrape(std::move(exchange));
   const std::string& method = exchange->request().method;
   if (method == "GET") return listen_to(exchange);
   if (method == "DELETE") return end_conversation(exchange);
   post(exchange);
+}
+
+void McpHttp::scrape(std::shared_ptr<http::Exchange> exchange) {
+  const auto admitted =
+      host_.dispatcher().admit(std::string(metrics_request), caller(),
+                               [exchange](const std::string& line) { exchange->reply(metrics_answer(line)); });
+  if (admitted.exchange) host_.dispatcher().run(admitted.exchange);
 }
 
 void McpHttp::post(const std::shared_ptr<http::Exchange>& exchange) {

@@ -1,5 +1,6 @@
 // MCP over Streamable HTTP at /mcp: checks each request, finds its session, and chooses the form of the answer. A
-// request of 2026-07-28 is a session of its own; one of 2025-11-25 names its session by Mcp-Session-Id. Loop thread.
+// request of 2026-07-28 is a session of its own; one of 2025-11-25 names its session by Mcp-Session-Id. GET /metrics
+// answers with the metrics. Loop thread.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +54,7 @@ class McpHttp {
 
   std::optional<http::Answer> refuse(const http::Request& request) const;
   void serve(std::shared_ptr<http::Exchange> exchange);
+  void scrape(std::shared_ptr<http::Exchange> exchange);  // GET /metrics
   void post(const std::shared_ptr<http::Exchange>& exchange);
   void serve_stateless(const std::shared_ptr<http::Exchange>& exchange, const mcp::Parsed& parsed);
   void begin_conversation(const std::shared_ptr<http::Exchange>& exchange, const mcp::Parsed& parsed);

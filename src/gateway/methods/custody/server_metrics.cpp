@@ -8,6 +8,8 @@
 
 #include "audit/publisher.hpp"
 #include "audit/witness/submitter.hpp"
+#include "base/files/file.hpp"
+#include "base/json/json.hpp"
 #include "base/limits.hpp"
 #include "base/metrics.hpp"
 #include "gateway/methods/custody/server_state.hpp"
@@ -94,6 +96,16 @@ void write_store(Text& text, Services& services, const store::LogStatus& log) {
   process.statements.each([&](std::string_view name, const metrics::Histogram& seconds) {
     if (seconds.seen().count > 0) text.histogram(seconds, micros_a_second, metrics::label("statement", name));
   });
+}
+
+// `muniment backup` leaves the time of the newest backup in the data folder.
+void write_backup(Text& text, const Services& services) {
+  constexpr std::size_t note_bytes_max = 64 * 1024;
+  const auto note = read_file(services.data_dir + "/last_backup", note_bytes_max);
+  const auto document = json::parse(std::string_view(note ? *note : "null"));
+  const auto made_at = document ? parse_time(document->root()["made_at"].string_or("")) : std::nullopt;
+  text.gauge("last_backup_timestamp_seconds", "Time of the newest backup, in seconds since 1970; 0: none.",
+             made_at ? made_at->micros / micros_a_second : 0);
 }
 
 void write_totals(Text& text, const store::Totals& totals) {
@@ -215,6 +227,7 @@ std::string metrics_text(Services& services, store::Reader* reader) {
   write_followers(text, services, log);
   write_webhooks(text, services);
   write_store(text, services, log);
+  write_backup(text, services);
   if (!log.silent && reader != nullptr) {
     if (const auto totals = totals_of(services, *reader)) write_totals(text, *totals);
   }
