@@ -290,6 +290,17 @@ class OtherPrograms(SqlCase):
                 self.assertNotIn("secret", done.stderr)
 
 
+VIEWS_HEAD = """# The views of schema report
+
+This page lists the columns of each view, and the views that it joins. A test compares it with the database. [sql.md](sql.md)
+describes the views with examples.
+"""
+# A view, and the columns by which others find at most one of its rows.
+RELATIONS = (("run_report", ("log_no", "run_id")), ("step_report", ("log_no", "run_id", "step_id")), ("claim_report", ("log_no", "claim_id")),
+             ("evidence_report", ("log_no", "evidence_id")), ("task_report", ("log_no", "run_id", "task_id")), ("artifact_report", ("log_no", "artifact_id")),
+             ("event_log", ("log_no", "seq")))
+
+
 def blocks() -> list[tuple[str, list[str]]]:
     """Returns each query of docs/sql.md with the column names in its output."""
     found, text = [], DOCUMENT.read_text()
@@ -318,6 +329,26 @@ class Document(SqlCase):
                 self.assertEqual(lines[0].split(","), columns)
                 answered += len(lines) > 1
         self.assertGreater(answered, 10)
+
+    def test_the_page_of_the_views_is_that_of_the_catalogue(self) -> None:
+        """MUNIMENT_ACCEPT=1 writes docs/views.md."""
+        columns = self.rows("SELECT c.relname AS view, obj_description(c.oid) AS about, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, "
+                            "col_description(c.oid, a.attnum) AS text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
+                            "WHERE c.relnamespace = 'report'::regnamespace AND c.relkind = 'v' ORDER BY c.relname, a.attnum")
+        text = VIEWS_HEAD
+        for view in sorted({row["view"] for row in columns}):
+            mine = [row for row in columns if row["view"] == view]
+            names = {row["name"] for row in mine}
+            joins = [f"`{other}` by {', '.join(f'`{key}`' for key in keys)}" for other, keys in RELATIONS if other != view and set(keys) <= names]
+            text += f"\n## {view}\n\n{mine[0]['about']}.\n\n" + (f"Joins {'; '.join(joins)}.\n\n" if joins else "") + "| column | type | |\n|---|---|---|\n"
+            text += "".join(f"| `{row['name']}` | {row['type']} | {row['text'].replace('|', chr(92) + '|')} |\n" for row in mine)
+        page = ROOT / "docs" / "views.md"
+        if os.environ.get("MUNIMENT_ACCEPT") == "1":
+            page.write_text(text)
+        self.assertEqual(page.read_text(), text)
+        for other, keys in RELATIONS:
+            self.assertEqual(self.rows(f"SELECT count(*) AS n FROM (SELECT {', '.join(keys)} FROM report.{other} WHERE {keys[-1]} IS NOT NULL GROUP BY {', '.join(keys)} "
+                                       "HAVING count(*) > 1) twice"), [{"n": 0}], "a join finds at most one row")
 
     def test_every_view_is_described(self) -> None:
         views = [row["view"] for row in self.rows("SELECT table_name AS view FROM information_schema.views WHERE table_schema = 'report'")]
