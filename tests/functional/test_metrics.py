@@ -10,6 +10,7 @@ import re
 import select
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 import unittest
@@ -124,6 +125,13 @@ class Metrics(DaemonCase):
                                       stderr=subprocess.PIPE, text=True, timeout=60, check=False)
                 self.assertEqual(done.returncode, 1)
                 self.assertIn("the output could not be written", done.stderr)
+
+    def test_the_newest_backup_has_its_time(self) -> None:
+        self.assertEqual(self.value("muniment_last_backup_timestamp_seconds"), 0)
+        with tempfile.TemporaryDirectory() as folder:
+            before = int(time.time())
+            subprocess.run([BUILD / "muniment", "--data", self.daemon.data, "backup", folder], capture_output=True, check=True, env=clean_environment(), timeout=120)
+        self.assertGreaterEqual(self.value("muniment_last_backup_timestamp_seconds") or 0, before)
 
     def test_every_metric_is_documented(self) -> None:
         self.use()

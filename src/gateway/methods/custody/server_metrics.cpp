@@ -101,8 +101,9 @@ void write_store(Text& text, Services& services, const store::LogStatus& log) {
 // `muniment backup` leaves the time of the newest backup in the data folder.
 void write_backup(Text& text, const Services& services) {
   constexpr std::size_t note_bytes_max = 64 * 1024;
-  const auto note = read_file(services.data_dir + "/last_backup", note_bytes_max);
-  const auto document = json::parse(std::string_view(note ? *note : "null"));
+  const auto read = read_file(services.data_dir + "/last_backup", note_bytes_max);
+  const std::string note = read ? *read : "null";
+  const auto document = json::parse(std::string_view(note));
   const auto made_at = document ? parse_time(document->root()["made_at"].string_or("")) : std::nullopt;
   text.gauge("last_backup_timestamp_seconds", "Time of the newest backup, in seconds since 1970; 0: none.",
              made_at ? made_at->micros / micros_a_second : 0);
