@@ -66,7 +66,7 @@ BUDGETS = {
     "retrieval": 23_990,  # with the answers that gateway had, packed indexes, the packs that gateway had, newer facts in answers, the comparison of statements
     "snapshot": 1_500,
     "store": 16_600,  # with the answers that an erasure lists, and followers, blank states, owners and terms that are held against the log
-    "verify": 12_030,  # with the reader of capsules
+    "verify": 12_130,  # with the reader of capsules
     "webhook": 600,
 }
 

@@ -24,6 +24,8 @@ constexpr std::size_t frame_crc_at = 104, marks_at = 64, mark_bytes = 32, commit
                       segment_row_bytes = 72;
 constexpr std::uint32_t document_type = 1, signature_type = 7, segment_type = 16, commit_type = 17;
 constexpr std::int64_t piece_bytes = 1 << 20;
+constexpr std::int64_t still_valid = INT64_MAX;
+constexpr std::uint32_t retraction_type = 2, frames_kind = 1, documents_kind = 2, last_kind = 7;
 constexpr std::int64_t whole_bytes_max = 4 * limits::document_bytes_max;  // of a document with its extracted text
 
 template <typename Number>
@@ -65,18 +67,37 @@ class CapsuleJudge {
       if (frame->type == commit_type) {
         state_ = seen_;
         state_end = at;
+        newest_ = *frame;
       }
     }
     // The bytes after the newest commit are the torn end of an interrupted writer, unless a mark names a later commit.
     if (findings_.count() == 0 && (state_end == 0 || state_end < marked_end_))
       found(fmt::format("intact frames up to the newest commit, which ends at byte {}", marked_end_),
             fmt::format("the frame at byte {} is {}", at, at < size_ ? "damaged" : "missing"));
+    for (const Place& mark : marks_) {
+      if (findings_.count() == 0 && std::ranges::find(commits_, mark) == commits_.end())
+        found("a mark that names a commit to which the frames lead",
+              fmt::format("commit {} at byte {}", mark.number, mark.begin));
+    }
     report_.torn_bytes = findings_.count() == 0 ? size_ - state_end : 0;
+    if (findings_.count() == 0) RETURN_IF_ERROR(check_places());
     conclude();
     return success();
   }
 
  private:
+  // A commit, as a mark names it.
+  struct Place {
+    std::uint64_t number = 0, begin = 0, end = 0;
+    bool operator==(const Place&) const = default;
+  };
+
+  // Row of the segment `frames` for a data frame.
+  struct FrameRow {
+    std::int64_t offset = 0, time_us = 0, valid_to = still_valid;
+    std::uint32_t first_chunk = 0, chunks = 0, type = 0, retracted = 0;
+  };
+
   // Counted up to the newest complete commit.
   struct Counts {
     std::int64_t frames = 0, documents = 0, unsigned_frames = 0;
@@ -102,9 +123,11 @@ class CapsuleJudge {
     for (const std::size_t mark : {marks_at, marks_at + mark_bytes}) {
       const auto begin = little_endian<std::uint64_t>(header, mark + 8),
                  end = little_endian<std::uint64_t>(header, mark + 16);
-      if (crc32c(header.substr(mark, 24)) == little_endian<std::uint32_t>(header, mark + 24) && begin < end &&
-          end <= INT64_MAX)
-        marked_end_ = std::max(marked_end_, static_cast<std::int64_t>(end));
+      if (crc32c(header.substr(mark, 24)) != little_endian<std::uint32_t>(header, mark + 24) || end == 0 ||
+          begin < file_header_bytes || begin >= end)
+        continue;
+      marks_.push_back({little_endian<std::uint64_t>(header, mark), begin, end});
+      marked_end_ = std::max(marked_end_, static_cast<std::int64_t>(std::min<std::uint64_t>(end, INT64_MAX)));
     }
     return success();
   }
@@ -183,6 +206,16 @@ class CapsuleJudge {
             fmt::format("at byte {}: frame {}, chain {}{}", frame.begin, frame.number, to_hex(frame.chain),
                         frame.zeros ? "" : ", other bytes between its parts"));
     time_us_ = frame.time_us;
+    if (frame.about_bytes > static_cast<std::int64_t>(limits::capsule_about_bytes_max) ||
+        (frame.type == commit_type &&
+         frame.body_bytes >
+             static_cast<std::int64_t>(commit_fixed_bytes + limits::capsule_segments_max * segment_row_bytes))) {
+      found("a frame within the limits of the format",
+            fmt::format("{} and {} bytes", frame.about_bytes, frame.body_bytes));
+      return success();
+    }
+    if (frame.is_data()) rows_.push_back({frame.begin, frame.time_us, still_valid, next_chunk_, 0, frame.type, 0});
+    if (frame.type == retraction_type) RETURN_IF_ERROR(check_retraction(frame));
     if (frame.type == segment_type) segments_.emplace(frame.body_at(), frame);
     if (frame.type == commit_type) RETURN_IF_ERROR(check_commit(frame));
     if (frame.type == document_type) RETURN_IF_ERROR(check_document(frame));
@@ -198,21 +231,29 @@ class CapsuleJudge {
   Status check_commit(const CapsuleFrame& frame) {
     ASSIGN_OR_RETURN(const std::string body,
                      read_at(file_, frame.body_at(), static_cast<std::size_t>(frame.body_bytes)));
+    const auto count = body.size() < commit_fixed_bytes ? 0 : (body.size() - commit_fixed_bytes) / segment_row_bytes;
     const bool framed =
-        body.size() >= commit_fixed_bytes && body.ends_with(commit_magic) &&
-        little_endian<std::int64_t>(body, body.size() - 16) == frame.begin &&
+        frame.about_bytes == 0 && body.size() == commit_fixed_bytes + count * segment_row_bytes &&
+        body.ends_with(commit_magic) && little_endian<std::int64_t>(body, body.size() - 16) == frame.begin &&
         little_endian<std::int64_t>(body, 8) == seen_.frames &&
-        std::string_view(body).substr(40, 32) == view(seen_.chain) &&
-        (body.size() - commit_fixed_bytes) / segment_row_bytes == little_endian<std::uint64_t>(body, 72) &&
-        (body.size() - commit_fixed_bytes) % segment_row_bytes == 0;
+        little_endian<std::uint64_t>(body, 16) <= static_cast<std::uint64_t>(seen_.frames) &&
+        little_endian<std::uint64_t>(body, 32) >= file_header_bytes &&
+        little_endian<std::uint64_t>(body, 32) <= static_cast<std::uint64_t>(frame.begin) &&
+        std::string_view(body).substr(40, 32) == view(seen_.chain) && count == little_endian<std::uint64_t>(body, 72);
     if (!framed) {
       found("a commit of the frames before it", "a commit of others");
       return success();
     }
+    commits_.push_back({little_endian<std::uint64_t>(body, 0), static_cast<std::uint64_t>(frame.begin),
+                        static_cast<std::uint64_t>(frame.end)});
     for (std::size_t at = commit_fixed_bytes - 16; at + segment_row_bytes <= body.size() - 16;
          at += segment_row_bytes) {
       const auto index = segments_.find(little_endian<std::int64_t>(body, at + 8));
-      if (index == segments_.end() || index->second.body_crc != little_endian<std::uint32_t>(body, at + 4) ||
+      const auto kind = little_endian<std::uint32_t>(body, at);
+      const auto name_bytes = little_endian<std::int64_t>(body, at + 24);
+      if (index == segments_.end() || kind == 0 || kind > last_kind || name_bytes < 0 ||
+          name_bytes > index->second.body_bytes || padded(name_bytes) > index->second.body_bytes ||
+          index->second.body_crc != little_endian<std::uint32_t>(body, at + 4) ||
           index->second.body_bytes != little_endian<std::int64_t>(body, at + 16) ||
           index->second.payload != std::string_view(body).substr(at + 40, 32))
         found("a commit of the indexes before it", "a commit of others");
@@ -241,16 +282,79 @@ class CapsuleJudge {
                            text = size < body.size() ? std::string_view(body).substr(size) : bytes;
     if (const std::string hash = to_hex(sha256(bytes)); hash != revision["bytes_hash"].string_or(""))
       found("bytes_hash = " + std::string(revision["bytes_hash"].string_or("")), hash, Check::document);
+    std::int64_t before = 0, total = 0;
     for (const json::Value chunk : revision["chunks"]) {
       std::vector<json::Value> parts;  // start, end, SHA-256
       for (const json::Value part : chunk) parts.push_back(part);
       parts.resize(std::max<std::size_t>(parts.size(), 3));
       const auto start = parts[0].as_int().value_or(-1), end = parts[1].as_int().value_or(-1);
-      const bool inside = 0 <= start && start <= end && end <= std::ssize(text);
+      bool inside = before <= start && start <= end && end <= std::ssize(text);
+      if (inside) total += end - start;
+      inside = inside && total <= 4 * std::ssize(text) + piece_bytes;
       const std::string hash =
           inside ? to_hex(sha256(text.substr(static_cast<std::size_t>(start), static_cast<std::size_t>(end - start))))
-                 : "a span outside of the text";
+                 : "a span outside of the text, or not in order";
       if (hash != parts[2].string_or("")) found("sha256 = " + parts[2].string_or(""), hash, Check::passage);
+      if (!inside) break;
+      before = start;
+    }
+    const std::string uri = revision["uri"].string_or("");
+    end_current(uri, frame.number, false);
+    rows_.back().chunks = static_cast<std::uint32_t>(revision["chunks"].size());
+    next_chunk_ += rows_.back().chunks;
+    current_[uri] = std::ssize(rows_) - 1;
+    document_keys_.emplace_back(little_endian<std::uint64_t>(view(sha256(uri)), 0), frame.number);
+    return success();
+  }
+
+  Status check_retraction(const CapsuleFrame& frame) {
+    ASSIGN_OR_RETURN(const std::string about,
+                     read_at(file_, frame.about_at(), static_cast<std::size_t>(frame.about_bytes)));
+    if (const auto described = json::parse(about)) {
+      end_current(described->root()["uri"].string_or(""), frame.number, true);
+    } else {
+      found("a description in JSON", described.error().message, Check::document);
+    }
+    return success();
+  }
+
+  void end_current(const std::string& uri, std::int64_t number, bool retracted) {
+    const auto known = current_.find(uri);
+    if (known == current_.end()) return;
+    FrameRow& row = rows_[static_cast<std::size_t>(known->second)];
+    row.valid_to = number;
+    row.retracted = retracted ? 1 : 0;
+    current_.erase(known);
+  }
+
+  // Readers find frames and documents by two segments of the newest commit, which must be those of the frames.
+  Status check_places() {
+    ASSIGN_OR_RETURN(const std::string body,
+                     read_at(file_, newest_.body_at(), static_cast<std::size_t>(newest_.body_bytes)));
+    const auto indexed = little_endian<std::int64_t>(body, 16);
+    std::string frames, documents;
+    for (std::int64_t number = 0; number < indexed; ++number) {
+      FrameRow row = rows_[static_cast<std::size_t>(number)];
+      if (row.valid_to >= indexed) row.valid_to = still_valid, row.retracted = 0;
+      frames.append(reinterpret_cast<const char*>(&row), sizeof row);
+    }
+    std::erase_if(document_keys_, [indexed](const auto& key) { return key.second >= indexed; });
+    std::ranges::sort(document_keys_);
+    for (const auto& [key, number] : document_keys_) {
+      documents.append(reinterpret_cast<const char*>(&key), sizeof key);
+      documents.append(reinterpret_cast<const char*>(&number), sizeof number);
+    }
+    for (std::size_t at = commit_fixed_bytes - 16; at + segment_row_bytes <= body.size() - 16;
+         at += segment_row_bytes) {
+      const auto kind = little_endian<std::uint32_t>(body, at);
+      if (kind != frames_kind && kind != documents_kind) continue;
+      const std::string& wanted = kind == frames_kind ? frames : documents;
+      const auto begin = little_endian<std::int64_t>(body, at + 8), bytes = little_endian<std::int64_t>(body, at + 16);
+      const bool same_size = bytes == std::ssize(wanted);
+      ASSIGN_OR_RETURN(const std::string held, read_at(file_, begin, same_size ? wanted.size() : 0));
+      if (held != wanted || !same_size)
+        found("the places of the frames and documents",
+              kind == frames_kind ? "other places of frames" : "other places of documents");
     }
     return success();
   }
@@ -316,7 +420,13 @@ class CapsuleJudge {
   Findings findings_;
   Counts seen_, state_;
   std::map<std::int64_t, CapsuleFrame> segments_;  // by the offset of their bodies
-  std::int64_t marked_end_ = 0;                    // of the newest commit
+  std::vector<Place> marks_, commits_;
+  CapsuleFrame newest_;  // commit
+  std::vector<FrameRow> rows_;
+  std::vector<std::pair<std::uint64_t, std::int64_t>> document_keys_;  // of documents: of their URI, and number
+  std::map<std::string, std::int64_t> current_;  // place in `rows_` of the current revision by URI
+  std::uint32_t next_chunk_ = 1;                 // passages are counted from 1
+  std::int64_t marked_end_ = 0;                  // of the newest commit
   std::int64_t number_ = 0, time_us_ = INT64_MIN;
 };
 
