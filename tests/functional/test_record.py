@@ -176,11 +176,12 @@ class Sessions(RecordCase):
         self.assertEqual(self.types(), ["run.started", "message.added"])
 
     def test_the_commands_of_the_readme(self) -> None:
-        settings, imported = re.findall(r"^\$ (muniment (?:record claude-code|import) .*\.claude/.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+        settings, imported = re.findall(r"^\$ (muniment (?:record claude-code .*\.claude/.*|import --mine))$", (ROOT / "README.md").read_text(), re.MULTILINE)
         sessions = self.folder / ".claude" / "projects" / "-src"
         sessions.mkdir(parents=True)
         line = {"type": "user", "uuid": "u1", "sessionId": self.session, "message": {"role": "user", "content": "Mend the parser."}}
         (sessions / f"{self.session}.jsonl").write_text(json.dumps(line) + "\n")
+        os.utime(sessions / f"{self.session}.jsonl", (0, 0))   # a session that is still being written is not imported
         environment = {**os.environ, "MUNIMENT_DATA": str(self.daemon.data), "HOME": str(self.folder), "PATH": f"{BUILD}:{os.environ['PATH']}"}
         for command in (settings, imported):
             subprocess.run(["bash", "-c", command], cwd=self.folder, env=environment, capture_output=True, timeout=FINISH_S, check=True)

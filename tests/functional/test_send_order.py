@@ -179,6 +179,9 @@ class Committed(Held):
         raw = self.raw()
         raw.request("event.append", **append(self.run_id, {"n": 1}))
         self.reached("append.after_commit")
+        with self.refused("unavailable"):   # it is not shown before it is known to be committed
+            self.call("event.list", run_id=self.run_id)
+        self.release()
         event = self.call("event.list", run_id=self.run_id)["events"][-1]
         self.assertEqual(event["type"], "x.test.noted")
         self.assertEqual(self.call("run.get", run_id=self.run_id)["run"]["next_run_seq"], event["run_seq"] + 1)
@@ -186,7 +189,6 @@ class Committed(Held):
         resolved = self.call("pointer.resolve", pointers=[f"log://runs/{self.run_id}/events"])
         self.assertIn("x.test.noted", json.dumps(resolved))
         raw.request("evidence.retrieve", queries=[{"query": "n"}], min_seq=event["seq"])
-        self.release()
         for answer in answers(raw, 2).values():
             self.assertIn("result", answer)
 

@@ -366,7 +366,8 @@ TEST_F(Report, EveryViewAnswersAndShowsOnlyTheRunsThatAreShown) {
                                          "evidence_report", "feedback_report", "file_report",   "lag",
                                          "model_call",      "price",           "recall_report", "retrieval_report",
                                          "run_report",      "run_tree",        "step_report",   "storage_report",
-                                         "task_report",     "task_validation", "tool_call",     "cloud_report"}));
+                                         "task_report",     "task_validation", "tool_call",     "cloud_report",
+                                         "cost_report"}));
   EXPECT_EQ(ask("SELECT string_agg(kind, ' ' ORDER BY kind) FROM report.error_report WHERE run_id = 'r1'"),
             "command halt");
   EXPECT_EQ(

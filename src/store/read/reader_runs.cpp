@@ -156,10 +156,10 @@ Result<std::shared_ptr<Run>> Reader::load_run(std::string_view run_id) {
                    }));
   if (!run || run->view().run_no <= 0) return run;
   const auto started = confirmed(event_of_run(run->view().run_no, 0));
-  if (!started && started.error().code != Errc::corrupt) return started.error();
+  if (!started && is_transient(started.error().code)) return started.error();
   RunView view = run->view();
   if (started && *started && (*started)->actor == view.owner) return run;
-  log_warning("the event that started a run was changed: only administrators may read the run",
+  log_warning("the event that started a run is not that of the log: only administrators may read the run",
               {{"run_id", std::string(run_id)}});
   view.owner = events::daemon_actor;
   run->publish(std::move(view));
