@@ -1,7 +1,9 @@
 """Tests of capsule export and import: documents and messages keep their bytes, times and origin between a log and a capsule."""
 from __future__ import annotations
 
+import hashlib
 import json
+import struct
 import subprocess
 from typing import Any
 
@@ -80,11 +82,51 @@ class Transfer(CapsuleCase, DaemonCase):
         first = json.loads(self.there("--json", "capsule", "import", self.file))
         again = json.loads(self.there("--json", "capsule", "import", self.file))
         self.assertEqual((first["documents"], again["documents"], again["run_id"], again["already"]), (2, 0, first["run_id"], True))
+        other = json.loads(self.there("--json", "capsule", "import", self.file, "--corpus", self.copy))
+        self.assertEqual((other["documents"], other["already"]), (2, False))
         self.write("b.txt", "The third note.\n")
         self.capsule("ingest", self.notes, "--corpus", self.corpus)
         grown = json.loads(self.there("--json", "capsule", "import", self.file))
         self.assertEqual((grown["documents"], grown["known"]), (1, 2))
         self.assertEqual(len(self.revisions(self.corpus, "a.txt")), 2)
+
+    def test_what_came_back_is_current_after_each_import(self) -> None:
+        for text in ("The first note.\n", "The second note.\n", "The first note.\n"):
+            self.write("a.txt", text)
+            self.capsule("ingest", self.notes, "--corpus", self.corpus)
+        self.write("b.txt", "The fact.\n")
+        self.capsule("ingest", self.notes, "--corpus", self.corpus)
+        self.capsule("document", "retract", self.corpus, "b.txt", "--reason", "wrong")
+        self.capsule("ingest", self.notes, "--corpus", self.corpus)
+        for turn in range(2):
+            self.there("capsule", "import", self.file)
+            first, fact = self.revisions(self.corpus, "a.txt"), self.revisions(self.corpus, "b.txt")
+            self.assertEqual((len(first), first[0]["revision"] == first[2]["revision"], "ended_by" in first[0]), (3, True, False))
+            self.assertEqual((len(fact), fact[1]["ended_by"], "ended_by" in fact[0]), (2, "retracted", False))
+            self.capsule("log", "user", f"turn {turn}")   # the capsule grows
+
+    def test_a_capsule_retracts_only_what_it_held(self) -> None:
+        self.ingest("mine.txt", "My own note.\n")
+        self.write("mine.txt", "A note of the same name.\n")
+        self.capsule("ingest", self.notes, "--corpus", self.corpus)
+        self.capsule("document", "retract", self.corpus, "mine.txt", "--reason", "gone")
+        frames = {frame.type: frame for frame in self.reader().frames()}
+        forged = json.loads(frames["retraction"].about)
+        del forged["revision"]
+        body, reader = self.file.read_bytes(), self.reader()
+        about = json.dumps(forged).encode()
+        time_us = frames["retraction"].time_us + 1
+        chained = struct.pack("<4sIQqQQ", b"MUFR", 2, reader.commit.frames, time_us, len(about), 0) + hashlib.sha256(about).digest()
+        chain = hashlib.sha256(reader.commit.chain + chained).digest()
+        frame = chained + chain + struct.pack("<II", muniment_capsule.crc32c(chained + chain), 0) + about + bytes(-len(about) % 8)
+        at = reader.commit.end
+        commit = struct.pack("<5Q", reader.commit.number + 1, reader.commit.frames + 1, 0, 0, 128) + chain + struct.pack("<QQ", 0, 0)
+        commit += struct.pack("<Q", at + len(frame)) + b"MUCOMMIT"
+        head = struct.pack("<4sIQqQQ", b"MUFR", 17, reader.commit.frames + 1, time_us, 0, len(commit)) + hashlib.sha256(commit).digest() + chain
+        self.file.write_bytes(body[:at] + frame + head + struct.pack("<II", muniment_capsule.crc32c(head), 0) + commit)
+        told = json.loads(self.there("--json", "capsule", "import", self.file))
+        self.assertEqual(told["only_in_capsule"], 1)
+        self.assertEqual([one["ended_by"] for one in self.revisions(self.corpus, "mine.txt")], ["retracted", "revised"])
 
     def test_messages_of_a_run_and_the_state_of_the_past(self) -> None:
         before = self.ingest("a.txt", "The first note.\n")

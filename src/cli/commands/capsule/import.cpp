@@ -20,6 +20,7 @@ namespace muniment::cli {
 namespace {
 
 constexpr std::string_view capsule_format = "muniment-capsule", capsule_importer = "muniment " MUNIMENT_VERSION;
+const std::string retraction = "retracted";
 constexpr std::size_t documents_max = 256;  // of a request
 constexpr std::size_t noted_max = 128;      // frames that one event names
 constexpr std::size_t inline_bytes_max = limits::request_line_bytes_max / 8;
@@ -91,14 +92,19 @@ class CapsuleImport {
     params.begin_object().member("corpus", corpus).member("document", document).member("limit", 1'000).end_object();
     const auto answer = client_.call("document.history", params.text());
     if (!answer) return answer.error().code == Errc::not_found ? success() : Status(answer.error());
-    for (const json::Value revision : answer->result()["revisions"])
-      known_.insert({corpus, document, revision["revision"].string_or("")});
+    std::vector<std::string>& changes = past_[{corpus, document}].changes;
+    for (const json::Value revision : answer->result()["revisions"]) {  // newest first
+      if (revision["ended_by"].string_or("") == "retracted") changes.push_back(retraction);
+      changes.push_back(revision["revision"].string_or("") + " " + revision["hash"].string_or(""));
+    }
+    std::ranges::reverse(changes);
     return success();
   }
 
   // Returns false if this file is already imported.
   Result<bool> start() {
-    result_.run_id = fmt::format("capsule-{}-{}", to_hex(file_->header().id).substr(0, 16), sha256_.substr(0, 8));
+    const std::string what = source_.corpus.empty() ? sha256_ : to_hex(sha256(sha256_ + "/" + source_.corpus));
+    result_.run_id = fmt::format("capsule-{}-{}", to_hex(file_->header().id).substr(0, 16), what.substr(0, 8));
     const auto known = client_.call("run.get", fmt::format(R"({{"run_id":{}}})", json::quote(result_.run_id)));
     if (!known && known.error().code != Errc::not_found) return known.error();
     if (known && known->result()["run"]["status"].string_or("") != "open") return false;
@@ -144,7 +150,8 @@ class CapsuleImport {
     ASSIGN_OR_RETURN(const capsule::Revision revision, capsule::revision_of(frame));
     const store::DocumentRow& row = revision.row;
     const std::string corpus = corpus_of(row.corpus);
-    if (known_.contains({corpus, row.document, row.revision})) {
+    current_[{corpus, row.document}] = row.revision;
+    if (was_before(corpus, row.document, row.revision + " " + to_hex(row.hash))) {
       ++result_.known;
       return success();
     }
@@ -181,16 +188,22 @@ class CapsuleImport {
     return success();
   }
 
-  // Only if the retracted revision is current here.
+  // Only a revision of this capsule is retracted, and only if it is current in the corpus.
   Status take_retraction(const capsule::Frame& frame) {
     RETURN_IF_ERROR(flush());
     ASSIGN_OR_RETURN(const json::Document about, json::parse(frame.about));
     const json::Value ended = about.root();
+    const std::string corpus = corpus_of(ended["corpus"].string_or("")), document = ended["document"].string_or("");
+    const std::string revision = ended["revision"].string_or("");
+    const auto held = current_.find({corpus, document});
+    if (held == current_.end() || held->second != revision) {
+      ++result_.only_in_capsule;
+      return success();
+    }
+    current_.erase(held);
+    if (was_before(corpus, document, retraction)) return success();
     json::Writer params;
-    params.begin_object()
-        .member("corpus", corpus_of(ended["corpus"].string_or("")))
-        .member("document", ended["document"].string_or(""));
-    if (const auto revision = ended["revision"].as_string()) params.member("base", *revision);
+    params.begin_object().member("corpus", corpus).member("document", document).member("base", revision);
     params.member("reason", ended["reason"].string_or("retracted in the capsule")).end_object();
     const auto done = client_.call("document.retract", params.text());
     if (!done && done.error().code != Errc::not_found && done.error().code != Errc::conflict) return done.error();
@@ -198,7 +211,21 @@ class CapsuleImport {
     return note(false);
   }
 
+  // Returns whether the corpus had this change of the document before, after those that were asked for earlier. After
+  // one that it did not have, the later ones are new.
+  bool was_before(const std::string& corpus, const std::string& document, const std::string& change) {
+    Past& past = past_[{corpus, document}];
+    const auto found =
+        std::find(past.changes.begin() + static_cast<std::ptrdiff_t>(past.next), past.changes.end(), change);
+    past.next = static_cast<std::size_t>(found - past.changes.begin()) + (found == past.changes.end() ? 0 : 1);
+    return past.next > 0 && found != past.changes.end();
+  }
+
   Status take_turn(const capsule::Frame& frame) {
+    if (frame.body.size() > inline_bytes_max) {  // longer than a request takes
+      ++result_.only_in_capsule;
+      return success();
+    }
     const auto about = json::parse(frame.about);
     const std::string role = about ? about->root()["role"].string_or("user") : "user";
     const bool has_role =
@@ -282,8 +309,15 @@ class CapsuleImport {
   const CapsuleSource& source_;
   std::string sha256_;
   std::unique_ptr<capsule::CapsuleFile> file_;
-  std::set<std::tuple<std::string, std::string, std::string>> known_;  // corpus, document, revision
-  std::set<std::pair<std::string, std::string>> asked_;
+  using Named = std::pair<std::string, std::string>;  // corpus, document
+  // Changes of a document that a corpus recorded before the import: revisions and retractions, oldest first.
+  struct Past {
+    std::vector<std::string> changes;
+    std::size_t next = 0;
+  };
+  std::map<Named, Past> past_;
+  std::map<Named, std::string> current_;  // revision in the capsule, up to the frame that is taken
+  std::set<Named> asked_;
   std::string batch_corpus_;
   std::vector<std::string> batch_, batch_frames_, noted_;
   std::set<std::string> batch_ids_;
