@@ -99,7 +99,8 @@ bool Connection::take_head(std::string_view method) {
     return queue(refusal(431, fmt::format("the request's head is over {} bytes", options.head_bytes_max)));
   }
   if (options.refuse) refusal_ = options.refuse(request_);
-  if (!refusal_ && std::exchange(stranger_, false)) engine_.no_stranger(*this);
+  const bool known = !refusal_ && !(options.is_open_to_all && options.is_open_to_all(request_));
+  if (known && std::exchange(stranger_, false)) engine_.no_stranger(*this);
   if (!refusal_ && announced_bytes(request_).value_or(0) > options.body_bytes_max) {
     refusal_ = body_too_large(options.body_bytes_max);
   }

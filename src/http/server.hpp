@@ -39,6 +39,8 @@ struct Options {
   std::uint16_t port = 0;                                       // 0: any free port
   std::string certificate_file, key_file;                       // PEM; both: TLS 1.2 and 1.3, neither: plain
   std::function<std::optional<Answer>(const Request&)> refuse;  // called with the head, before the body is read
+  // Returns whether a request is answered without knowing its sender: its connection stays a stranger. Empty: none is.
+  std::function<bool(const Request&)> is_open_to_all;
   std::size_t connections_max = limits::http_connections_max;
   std::size_t strangers_max = limits::http_strangers_max;    // at most half of connections_max
   std::size_t head_bytes_max = limits::http_head_bytes_max;  // for the request line and the headers

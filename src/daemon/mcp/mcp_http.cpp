@@ -63,6 +63,9 @@ McpHttp::~McpHttp() = default;
 Status McpHttp::listen(uv_loop_t* loop) {
   http::Options options = options_.server;
   options.refuse = [this](const http::Request& request) { return refuse(request); };
+  options.is_open_to_all = [this](const http::Request& request) {
+    return request.path == metrics_path && !http::bearer_token_matches(request, options_.token);
+  };
   ASSIGN_OR_RETURN(server_, http::Server::listen(loop, std::move(options),
                                                  [this](std::shared_ptr<http::Exchange> it) { serve(std::move(it)); }));
   hosts_ = {server_->port(), options_.hosts, "http_hosts"};
