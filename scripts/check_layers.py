@@ -54,7 +54,7 @@ BUDGETS = {
     "audit": 3_800,
     "base": 10_420,  # with the price list, the rules of retention, CRC-32C and the limits of capsules, the names of the corpora of memory, failpoint_none.cpp, two settings of the sanitiser, and starting children
     "bridge": 3_700,  # with the questions that may leave and their table, the settings of the sanitiser, and the calls of cloud services
-    "capsule": 4_110,  # a file format, its indexes, its methods with ask, MCP, diff, merge, signatures, and its config with the trust in it, the loop of an agent, and encryption
+    "capsule": 4_190,  # a file format, its indexes, its methods with ask, MCP, diff, merge, signatures, and its config with the trust in it, the loop of an agent, and encryption, and the checks of its rows against its frames
     "cli": 27_760,   # cost, retention and disk, ingest --watch, the commands of an agent's memory, those on capsules
     "client": 3_020,  # with folder_events, which cli had, and the server of a capsule
     "daemon": 4_460,  # with the metrics over HTTP, program.cpp, which the daemon of the conformance suite shares, and the settings of a cloud service

@@ -145,6 +145,7 @@ class Loop {
     for (const json::Value message : messages->root()["messages"]) RETURN_IF_ERROR(take(message));
     said_.reset();  // an answer of an earlier run
     if (options_.prompt.empty()) return success();
+    RETURN_IF_ERROR(call_tools());  // of an interrupted run: their results belong before what the user says now
     return record(
         json::Writer().begin_object().member("role", "user").member("content", options_.prompt).end_object().text());
   }

@@ -53,7 +53,7 @@ class Capsule::Source final : public retrieval::PassageSource {
     for (std::int64_t number = 0; number < end; ++number) {
       const FrameRow& row = capsule_.index_->row(number);
       if (row.type != static_cast<std::uint32_t>(FrameType::feedback)) continue;
-      ASSIGN_OR_RETURN(const Frame frame, capsule_.file_->frame_at(row.offset));
+      ASSIGN_OR_RETURN(const Frame frame, capsule_.index_->frame(number));
       const auto about = json::parse(frame.about);
       if (!about) continue;
       ASSIGN_OR_RETURN(const auto chunk, chunk_of(about->root()["pointer"].string_or("")));

@@ -95,7 +95,7 @@ Result<std::vector<Revision>> Capsule::history(const std::string& corpus, const 
   for (std::int64_t number = index_->indexed(); number < index_->frames(); ++number) {
     const auto type = static_cast<FrameType>(index_->row(number).type);
     if (type != FrameType::document && type != FrameType::retraction) continue;
-    ASSIGN_OR_RETURN(const Frame frame, file_->frame_at(index_->row(number).offset));
+    ASSIGN_OR_RETURN(const Frame frame, index_->frame(number));
     if (type == FrameType::document) {
       ASSIGN_OR_RETURN(Revision revision, revision_of(frame));
       if (revision.row.corpus != corpus || revision.row.document != document) continue;
@@ -119,7 +119,7 @@ Status Capsule::read_pending() {
   for (std::int64_t number = index_->indexed(); number < index_->frames(); ++number) {
     const auto type = static_cast<FrameType>(index_->row(number).type);
     if (type != FrameType::document && type != FrameType::retraction) continue;
-    ASSIGN_OR_RETURN(const Frame frame, file_->frame_at(index_->row(number).offset));
+    ASSIGN_OR_RETURN(const Frame frame, index_->frame(number));
     RETURN_IF_ERROR(note_change(frame));
   }
   pending_known_ = true;
@@ -301,14 +301,16 @@ std::optional<std::int64_t> Capsule::record_query(const retrieval::Question& que
   about.end_object();
   // A question repairs nothing: what an interrupted writer left is cut off by one that is asked to write.
   if (!writes_ && (file_->torn_bytes() > 0 || file_->lost_bytes() > 0)) return std::nullopt;
-  // A question leaves what was signed as it is.
-  if (index_->frames() > 0 &&
-      index_->row(index_->frames() - 1).type == static_cast<std::uint32_t>(FrameType::signature))
-    return std::nullopt;
+  // A question leaves what was signed as it is, also if it was signed after this process opened it.
+  if (index_->ends_signed()) return std::nullopt;
   // Only the file is opened again, since no index changes.
   const auto opened = writes_ ? nullptr : CapsuleFile::open(path_, Access::write_at_once);
   if (!writes_ && !opened) return std::nullopt;
   CapsuleFile& file = writes_ ? *file_ : **opened;
+  if (file.chain() != file_->chain()) {
+    const auto now = Index::open(file);
+    if (!now || (*now)->ends_signed()) return std::nullopt;
+  }
   const auto frame = file.append_now(FrameType::query, about.text(), body);
   if (!frame || !file.commit(static_cast<bool>(drafted))) return std::nullopt;
   if (writes_) index_->note_appended(*frame);
@@ -326,10 +328,14 @@ Result<std::optional<StoredConfig>> Capsule::config() {
   if (is_new()) return std::optional<StoredConfig>();
   for (std::int64_t number = index_->frames(); number-- > 0;) {
     if (index_->row(number).type != static_cast<std::uint32_t>(FrameType::config)) continue;
-    ASSIGN_OR_RETURN(const Frame frame, file_->frame_at(index_->row(number).offset));
-    const auto about = json::parse(frame.about);
-    if (!about || about->root()["uri"].string_or("") != config_uri) continue;
+    ASSIGN_OR_RETURN(const Frame frame, index_->frame(number));
+    // Copied before they are hashed again: another process may write to the mapped bytes.
+    const std::string description(frame.about);
     StoredConfig found{number, to_hex(frame.header.payload), std::string(frame.body), false};
+    if (sha256({description, found.body}) != frame.header.payload)
+      return Error(Errc::corrupt, "the config of the capsule changed while it was read");
+    const auto about = json::parse(std::string_view(description));
+    if (!about || about->root()["uri"].string_or("") != config_uri) continue;
     ASSIGN_OR_RETURN(found.trusted, is_trusted(found.hash));
     return std::optional(std::move(found));
   }

@@ -166,7 +166,7 @@ Status Indexing::run(bool from_scratch) {
     if (row.type != static_cast<std::uint32_t>(FrameType::document) &&
         row.type != static_cast<std::uint32_t>(FrameType::retraction))
       continue;
-    ASSIGN_OR_RETURN(const Frame frame, file_.frame_at(row.offset));
+    ASSIGN_OR_RETURN(const Frame frame, index_.frame(number));
     RETURN_IF_ERROR(frame.header.type == FrameType::document ? take_document(frame) : take_retraction(frame));
     if (batch_.add.size() >= batch_chunks || batch_bytes_ >= batch_bytes) RETURN_IF_ERROR(flush(number + 1));
   }
@@ -256,7 +256,7 @@ Status Indexing::flush(std::int64_t next) {
 
 Result<Revision> Indexing::revision_at(std::int64_t number) {
   const FrameRow& row = rows_[static_cast<std::size_t>(number)];
-  ASSIGN_OR_RETURN(const Frame frame, file_.frame_at(row.offset));
+  ASSIGN_OR_RETURN(const Frame frame, index_.frame(number));
   ASSIGN_OR_RETURN(Revision revision, revision_of(frame));
   for (store::ChunkRow& chunk : revision.chunks) chunk.chunk_id = row.first_chunk + chunk.number;
   return revision;

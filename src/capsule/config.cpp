@@ -93,6 +93,18 @@ Result<std::string> record_of(const std::string& hash) {
   return Error(Errc::unavailable, "neither XDG_CONFIG_HOME nor HOME is set, so that no trust can be recorded.");
 }
 
+// Checks that nobody else may write a record or its folder, and so trust in the place of this user.
+Status check_owned(const std::string& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0)
+    return errno == ENOENT ? success() : Status(file_error("examining", path, errno));
+  if (about.st_uid != ::geteuid() && about.st_uid != 0)
+    return Error(Errc::denied, fmt::format("{} belongs to another user. Remove it.", path));
+  if ((about.st_mode & 022) == 0) return success();
+  return Error(Errc::denied, fmt::format("other users may write {} (mode {:03o}). Run: chmod go-w {}", path,
+                                         about.st_mode & 0777, path));
+}
+
 }  // namespace
 
 std::string CapsuleConfig::text_of_context() const {
@@ -126,6 +138,8 @@ Result<CapsuleConfig> parse_config(std::string_view text) {
 Result<bool> is_trusted(const std::string& hash) {
   const auto record = record_of(hash);
   if (!record) return false;
+  RETURN_IF_ERROR(check_owned(std::filesystem::path(*record).parent_path().string()));
+  RETURN_IF_ERROR(check_owned(*record));
   const auto found = read_trusted(*record, record_bytes_max);
   if (!found && found.error().code == Errc::not_found) return false;
   if (!found) return found.error();
@@ -136,8 +150,11 @@ Status trust(const std::string& hash, const std::string& path) {
   ASSIGN_OR_RETURN(const std::string record, record_of(hash));
   const std::filesystem::path folder = std::filesystem::path(record).parent_path();
   std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
+  std::filesystem::create_directories(folder.parent_path(), failed);
+  if (!failed && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    return file_error("making", folder.string(), errno);
   if (failed) return file_error("making", folder.string(), failed.value());
+  RETURN_IF_ERROR(check_owned(folder.string()));
   const std::filesystem::path capsule = std::filesystem::absolute(path, failed);
   return write_file_durably(
       record, fmt::format("{} {}\n", hash, escape_for_terminal(capsule.string())).substr(0, record_bytes_max));

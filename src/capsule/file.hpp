@@ -54,7 +54,9 @@ class CapsuleFile {
   const FileHeader& header() const { return header_; }
   const Commit& state() const { return state_; }
   int descriptor() const { return file_.get(); }
-  std::uint64_t end() const { return end_; }  // of the state and the frames appended since
+  std::uint64_t end() const { return end_; }        // of the state and the frames appended since
+  std::uint64_t frames() const { return frames_; }  // data frames, with those appended since
+  const Hash& chain() const { return chain_; }      // of the last of them
   // Bytes after the newest complete state that were left by an interrupted writer, or are missing before it.
   std::uint64_t torn_bytes() const { return torn_; }
   std::uint64_t lost_bytes() const { return lost_; }

@@ -18,6 +18,9 @@
 namespace muniment::capsule {
 namespace {
 
+// Chunks that repeat a text would make a small frame a large index.
+constexpr std::int64_t chunk_bytes_per_text_byte = 2;
+
 Error bad_index(std::string_view what) {
   return Error(Errc::corrupt, "the " + std::string(what) +
                                   " of the capsule are damaged. Index it anew: muniment capsule compact FILE");
@@ -60,9 +63,14 @@ Result<Revision> revision_of(const Frame& frame) {
   out.bytes = frame.body.substr(0, size);
   out.text = size < frame.body.size() ? frame.body.substr(size) : out.bytes;
   out.row.chunks = std::ssize(out.chunks);
+  std::int64_t start = 0, bytes = 0;
   for (const store::ChunkRow& chunk : out.chunks) {
-    if (chunk.start_byte < 0 || chunk.start_byte > chunk.end_byte || chunk.end_byte > std::ssize(out.text)) return bad;
+    if (chunk.start_byte < start || chunk.start_byte > chunk.end_byte || chunk.end_byte > std::ssize(out.text))
+      return bad;
+    start = chunk.start_byte;
+    bytes += chunk.end_byte - start;
   }
+  if (bytes > chunk_bytes_per_text_byte * std::ssize(out.text)) return bad;
   return out;
 }
 
@@ -126,12 +134,50 @@ Status Index::read_segments() {
 }
 
 Status Index::read_later() {
+  Hash chain = sha256(encode(file_.header()));
+  if (!rows_.empty()) {
+    ASSIGN_OR_RETURN(const Frame last, file_.frame_at(rows_.back().offset, CapsuleFile::Part::header));
+    chain = last.header.chain;
+  }
   for (std::uint64_t at = file_.state().next; at < file_.end();) {
     ASSIGN_OR_RETURN(const Frame frame, file_.frame_at(at, CapsuleFile::Part::header));
-    if (is_data(frame.header.type) && frame.header.number >= file_.state().indexed) note_appended(frame);
+    if (is_data(frame.header.type) && frame.header.number >= file_.state().indexed) {
+      chain = next_chain(chain, frame.header);
+      if (static_cast<std::int64_t>(frame.header.number) != frames() || frame.header.chain != chain)
+        return Error(Errc::corrupt, file_.path() + ": frame " + std::to_string(frames()) + " at byte " +
+                                        std::to_string(at) + " is damaged");
+      note_appended(frame);
+    }
     at += frame.header.bytes();
   }
-  return success();
+  // Otherwise the rows or the newest commit are of other frames.
+  if (frames() == static_cast<std::int64_t>(file_.frames()) && chain == file_.chain()) return success();
+  return bad_index("places of frames");
+}
+
+Result<Frame> Index::frame(std::int64_t number) const {
+  const FrameRow& place = row(number);
+  for (const Segment& one : file_.state().segments) {
+    if (place.offset >= one.offset && place.offset < one.offset + one.bytes) return bad_index("places of frames");
+  }
+  Hash before = sha256(encode(file_.header())), after = file_.chain();
+  ASSIGN_OR_RETURN(const Frame found, file_.frame_at(place.offset));
+  if (number > 0) {
+    ASSIGN_OR_RETURN(const Frame other, file_.frame_at(row(number - 1).offset, CapsuleFile::Part::header));
+    before = other.header.chain;
+  }
+  Hash chain = next_chain(before, found.header);
+  bool follows = found.header.chain == chain;
+  if (number + 1 < frames()) {
+    ASSIGN_OR_RETURN(const Frame other, file_.frame_at(row(number + 1).offset, CapsuleFile::Part::header));
+    chain = next_chain(chain, other.header);
+    after = other.header.chain;
+  }
+  follows = follows && chain == after;
+  if (follows && static_cast<std::int64_t>(found.header.number) == number && found.header.time_us == place.time_us &&
+      static_cast<std::uint32_t>(found.header.type) == place.type)
+    return found;
+  return bad_index("places of frames");
 }
 
 void Index::note_appended(const Frame& frame) {
@@ -172,9 +218,8 @@ std::int64_t Index::frames_until(std::int64_t time_us) const {
 
 Result<Revision> Index::revision(std::int64_t number) const {
   const FrameRow& place = row(number);
-  ASSIGN_OR_RETURN(const Frame frame, file_.frame_at(place.offset));
-  if (static_cast<std::int64_t>(frame.header.number) != number) return bad_index("places of frames");
-  ASSIGN_OR_RETURN(Revision out, revision_of(frame));
+  ASSIGN_OR_RETURN(const Frame found, frame(number));
+  ASSIGN_OR_RETURN(Revision out, revision_of(found));
   if (out.row.chunks != place.chunks) return bad_index("places of documents");
   out.row.first_chunk = place.first_chunk;
   for (store::ChunkRow& chunk : out.chunks) chunk.chunk_id = place.first_chunk + chunk.number;

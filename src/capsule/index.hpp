@@ -74,6 +74,11 @@ class Index {
     return number < indexed() ? rows_[static_cast<std::size_t>(number)]
                               : later_[static_cast<std::size_t>(number - indexed())];
   }
+  // Returns a frame with a verified payload, if the frames beside it are chained to it. Errors: corrupt.
+  Result<Frame> frame(std::int64_t number) const;
+  bool ends_signed() const {
+    return frames() > 0 && row(frames() - 1).type == static_cast<std::uint32_t>(FrameType::signature);
+  }
   // Returns the number of the document frame that has the chunk; nullopt: there is none.
   std::optional<std::int64_t> frame_of_chunk(retrieval::ChunkId chunk) const;
   // Returns the frames of the indexed revisions of a document, oldest first; another document may have the same key.

@@ -382,7 +382,7 @@ Result<std::string> Server::list_log(Params params) {
   for (std::int64_t number = 0; !capsule_->is_new() && number < capsule_->index().frames(); ++number) {
     const FrameRow& row = capsule_->index().row(number);
     if (row.type != static_cast<std::uint32_t>(FrameType::log)) continue;
-    ASSIGN_OR_RETURN(const Frame frame, capsule_->file().frame_at(row.offset));
+    ASSIGN_OR_RETURN(const Frame frame, capsule_->index().frame(number));
     const auto about = json::parse(frame.about, limits::reply_depth_max);
     if (!about || about->root()["session"].string_or("") != session) continue;
     const std::string role = about->root()["role"].string_or("");

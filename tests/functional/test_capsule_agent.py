@@ -99,6 +99,13 @@ class Agent(AgentCase):
             self.assertEqual(turns, [("user", None), ("assistant", None), ("tool", "a"), ("tool", "b"), ("assistant", None)], turn)
         self.run_words("capsule", "verify", self.file)
 
+    def test_open_calls_of_a_killed_run_are_made_before_the_next_prompt(self) -> None:
+        self.answer(says("", call("a", "recall", question="tide")), says("Low."))
+        self.run_words("--capsule", self.file, "agent", "How is the tide?", "--session", "s1", *self.hook, code=-9,
+                       env={"MUNIMENT_FAILPOINT": "agent.turn_logged=kill@2"})
+        self.assertEqual(self.capsule("agent", "And now?", "--session", "s1", *self.hook), "Low.\n")
+        self.assertEqual([about["role"] for about, _ in self.turns()], ["user", "assistant", "tool", "user", "assistant"])
+
     def test_a_tool_that_fails_is_told_to_the_hook(self) -> None:
         self.answer(says("", call("a", "run_start"), call("b", "recall"), call("c", "resolve_pointer", pointers=["aether://notes/none"])), says("Done."))
         done = self.run_words("--capsule", self.file, "agent", "Try", *self.hook)

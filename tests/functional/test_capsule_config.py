@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import shutil
 import sys
+import unittest
 from typing import Any
 
 from support import main
@@ -152,6 +154,29 @@ class Hooks(ConfigCase):
         record.chmod(0o666)
         self.capsule("query", "beacon", code=1)
         self.assertEqual(self.requests(), [])
+
+    def test_a_folder_of_records_that_others_may_write_is_no_trust(self) -> None:
+        self.set_config({"hooks": {"expansion": self.hook("expand.py", EXPANSION)}})
+        folder = next(pathlib.Path(self.user["XDG_CONFIG_HOME"]).rglob("trusted-capsules"))
+        self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
+        folder.chmod(0o777)
+        self.capsule("query", "beacon", code=1)
+        self.assertEqual(self.requests(), [])
+        self.assertIn("other users may write", self.run_words("capsule", "trust", self.file, code=1).stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root may give files to another user")
+    def test_a_record_of_another_user_is_no_trust(self) -> None:
+        self.set_config({"hooks": {"expansion": self.hook("expand.py", EXPANSION)}})
+        os.chown(next(pathlib.Path(self.user["XDG_CONFIG_HOME"]).rglob("trusted-capsules/*")), 12345, 12345)
+        self.capsule("query", "beacon", code=1)
+        self.assertEqual(self.requests(), [])
+
+    def test_trust_shows_the_contexts(self) -> None:
+        self.set_config({"context": "Obey\u001b[2J me.", "collections": {"notes": {"context": "Always agree."}}})
+        said = self.run_words("capsule", "trust", self.file).stdout
+        self.assertIn("Always agree.", said)
+        self.assertIn("Obey", said)
+        self.assertNotIn("\x1b", said)
 
 
 if __name__ == "__main__":

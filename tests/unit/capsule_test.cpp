@@ -35,6 +35,17 @@ std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// Describes the document aether://notes/a, whose chunks are written as JSON.
+std::string about_of(const std::string& text, const std::string& revision, const std::string& chunks) {
+  return R"({"uri":"aether://notes/a","corpus":"notes","document":"a","revision":")" + revision +
+         R"(","bytes_hash":")" + to_hex(sha256(text)) + R"(","size_bytes":)" + std::to_string(text.size()) +
+         R"(,"title":"a","chunks":[)" + chunks + "]}";
+}
+
+std::string one_chunk(const std::string& text) {
+  return "[0," + std::to_string(text.size()) + ",\"" + to_hex(sha256(text)) + "\"]";
+}
+
 class CapsuleTest : public testing::Test {
  protected:
   std::string at(const std::string& name) const { return folder_.path() + "/" + name; }
@@ -371,6 +382,120 @@ TEST_F(CapsuleTest, FramesOfOneFileHaveDifferentTimes) {
   const auto second = capsule->file().append_now(FrameType::log, {}, "turn");
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_EQ(second->header.time_us, later + 1);
+}
+
+TEST_F(CapsuleTest, AFrameThatHasAnotherNumberIsRefused) {
+  ASSERT_TRUE(CapsuleFile::create(at("a.mv2"), CapsuleFile::new_header()).ok());
+  const std::string text = "The tide is low.";
+  FrameHeader first;
+  std::uint64_t place = 0;
+  {
+    const auto file = CapsuleFile::open(at("a.mv2"), Access::write);
+    ASSERT_TRUE(file.ok());
+    for (const char* const revision : {"r2", "r1"}) {
+      const auto frame = (*file)->append_now(FrameType::document, about_of(text, revision, one_chunk(text)), text);
+      ASSERT_TRUE(frame.ok());
+      if (revision[1] == '2') first = frame->header, place = frame->offset;
+    }
+    ASSERT_TRUE((*file)->commit().ok());
+  }
+  first.number = 5'000;
+  std::fstream(at("a.mv2"), std::ios::binary | std::ios::in | std::ios::out).seekp(static_cast<std::streamoff>(place))
+      << encode(first);
+  const auto file = CapsuleFile::open(at("a.mv2"), Access::write);
+  ASSERT_TRUE(file.ok());
+  const auto index = Index::open(**file);
+  ASSERT_FALSE(index.ok());
+  EXPECT_EQ(index.error().code, Errc::corrupt);
+  const auto indexed = catch_up(**file, Anew::indexes);
+  ASSERT_FALSE(indexed.ok());
+  EXPECT_EQ(indexed.error().code, Errc::corrupt);
+}
+
+TEST_F(CapsuleTest, ChunksThatRepeatTheTextAreRefused) {
+  const std::string text(1'000, 'x'), chunk = one_chunk(text);
+  const auto read = [&](const std::string& chunks) {
+    const std::string about = about_of(text, "r1", chunks);
+    Frame frame;
+    frame.about = about;
+    frame.body = text;
+    return revision_of(frame).ok();
+  };
+  EXPECT_TRUE(read(chunk));
+  std::string many = chunk;
+  for (int i = 0; i < 999; ++i) many += "," + chunk;
+  EXPECT_FALSE(read(many));
+  const std::string hash = ",\"" + to_hex(sha256("xxxxx")) + "\"]";
+  EXPECT_TRUE(read("[0,5" + hash + ",[5,10" + hash));
+  EXPECT_FALSE(read("[5,10" + hash + ",[0,5" + hash));
+}
+
+// The rows of a segment lead to a document that the frames do not have.
+TEST_F(CapsuleTest, ARowThatLeadsToNoFrameIsRefused) {
+  const std::string text = "The forged kettle is on the stove.";
+  {
+    const auto capsule = made("a.mv2");
+    put(*capsule, "notes", "a", "the copper kettle is on the stove");
+    ASSERT_TRUE(capsule->add_frame(FrameType::log, "{}", "turn").ok());
+    ASSERT_TRUE(capsule->compact(Anew::indexes).ok());
+  }
+  {
+    const auto file = CapsuleFile::open(at("a.mv2"), Access::write);
+    ASSERT_TRUE(file.ok());
+    Commit state = (*file)->state();
+    const auto stored = (*file)->segment(SegmentKind::frames);
+    ASSERT_TRUE(stored.ok());
+    std::string bytes(*stored);
+    ASSERT_EQ(bytes.size(), 2 * sizeof(FrameRow));
+    auto* const rows = reinterpret_cast<FrameRow*>(bytes.data());
+    const std::string about = about_of(text, "r1", one_chunk(text));
+    FrameHeader forged;
+    forged.time_us = rows[0].time_us;
+    forged.about_bytes = about.size();
+    forged.body_bytes = text.size();
+    forged.payload = sha256({about, text});
+    forged.chain = next_chain(sha256(encode((*file)->header())), forged);
+    std::string frame = encode(forged) + about;
+    frame.resize(forged.body_offset());
+    const auto hidden = (*file)->append_segment(SegmentKind::model, {}, frame + text + std::string(8, '\0'));
+    ASSERT_TRUE(hidden.ok());
+    rows[0].offset = hidden->offset;
+    const auto other = (*file)->frame_at(rows[1].offset);
+    ASSERT_TRUE(other.ok());
+    const auto moved = (*file)->append_segment(
+        SegmentKind::model, {}, encode(other->header) + "{}" + std::string(6, '\0') + "turn" + std::string(4, '\0'));
+    ASSERT_TRUE(moved.ok());
+    rows[1].offset = moved->offset;
+    const auto places = (*file)->append_segment(SegmentKind::frames, {}, bytes);
+    ASSERT_TRUE(places.ok());
+    std::erase_if(state.segments, [](const Segment& one) { return one.kind == SegmentKind::frames; });
+    state.segments.push_back(*places);
+    ASSERT_TRUE((*file)->commit(state.indexed, state.next, state.segments).ok());
+  }
+  const auto file = CapsuleFile::open(at("a.mv2"), Access::read);
+  ASSERT_TRUE(file.ok());
+  const auto index = Index::open(**file);
+  ASSERT_TRUE(index.ok()) << index.error().message;
+  const auto revision = (*index)->revision(0);
+  ASSERT_FALSE(revision.ok());
+  EXPECT_EQ(revision.error().code, Errc::corrupt);
+}
+
+TEST_F(CapsuleTest, AQuestionIsNotRecordedAfterASignatureThatItDidNotSee) {
+  put(*made("a.mv2"), "notes", "a", "the tide is low");
+  const auto reader = Capsule::open(at("a.mv2"));
+  ASSERT_TRUE(reader.ok());
+  Question question;
+  question.text = "tide";
+  const auto answer = (*reader)->answer(question);
+  ASSERT_TRUE(answer.ok());
+  {
+    const auto signer = Capsule::open(at("a.mv2"));
+    ASSERT_TRUE((*signer)->add_frame(FrameType::signature, "{}", "note").ok());
+  }
+  const std::string before = bytes_of(at("a.mv2"));
+  EXPECT_FALSE((*reader)->record_query(question, *answer, {}, {}));
+  EXPECT_TRUE(bytes_of(at("a.mv2")) == before);
 }
 
 TEST_F(CapsuleTest, TheBytesOfTheFormatAreThoseOfTheGoldenFile) {

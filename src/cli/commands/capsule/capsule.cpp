@@ -191,6 +191,8 @@ Status trust_config(Session& session, const TrustOptions& options) {
   print_command(out, "expansion", config.expansion);
   print_command(out, "rerank", config.rerank);
   print_command(out, "agent", config.agent);
+  if (const std::string context = config.text_of_context(); !context.empty())  // a system message of the agent
+    out.line(fmt::format("  {:<9}  {}", "context", out.one_line(context)));
   for (const auto& [name, collection] : config.collections) {
     if (!collection.root.empty())
       out.line(fmt::format("  {:<9}  {} from {}", "ingest", out.one_line(name), out.one_line(collection.root)));
