@@ -53,6 +53,14 @@ class RetentionCase(DaemonCase):
 class Retention(RetentionCase):
     config = RULES
 
+    def test_a_run_whose_file_is_a_document_stays(self) -> None:
+        used = self.call("run.start", run_id="used", agent={"name": "a"}, external_id="order-7")["run_id"]
+        file = self.client.put(used, b"The crane is repaired in March. " * 1_000, mime_type="text/plain")
+        self.call("corpus.ingest", corpus="notes", documents=[{"id": "plan.txt", "artifact_id": file["artifact_id"]}], wait=True)
+        self.call("run.end", run_id=used, outcome="success")
+        self.followed()
+        self.assertIn("1 revision", self.rows("retention", "preview", "--at", in_days(31))[used]["stays"])
+
     def test_a_rule_erases_what_it_previews_and_a_hold_wins(self) -> None:
         build = self.ended_run("build", labels={"env": "ci"})
         held = self.ended_run("held", labels={"env": "ci"})
@@ -127,6 +135,7 @@ class Subject(RetentionCase):
         self.assertEqual([self.bodies(run) for run in runs], [[None], [None]])
         self.assertEqual([bool(self.bodies(run)[0]) for run in (held, other)], [True, True])
         self.assertIn("no run has the label subject=nobody", self.muniment("audit", "redact", "--subject", "nobody", "--reason", "r", code=1).stderr)
+        self.assertIn("--answers is for one object", self.muniment("audit", "redact", "--subject", "kim", "--answers", "--reason", "r", code=1).stderr)
         self.assertIn("--subject names all its runs", self.muniment("audit", "redact", "4", "--subject", "kim", "--reason", "r", code=1).stderr)
 
 

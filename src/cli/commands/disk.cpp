@@ -105,6 +105,7 @@ Status add_database(Session& session, DiskTable& table) {
 }
 
 Status show_disk(Session& session, const NoOptions&) {
+  RETURN_IF_ERROR(session.find_place());
   ASSIGN_OR_RETURN(const Config config, session.config());
   std::error_code error;
   if (!fs::is_directory(config.data, error))

@@ -13,6 +13,7 @@ namespace muniment::cli {
 struct Erasure {
   std::string reason;
   std::string legal_basis;
+  bool keeps_documents = false;  // a run whose files hold documents of corpora stays
 };
 
 class RunEraser {
@@ -27,6 +28,8 @@ class RunEraser {
   bool finish();
 
  private:
+  Result<Message> redact(const std::string& run_id, const Erasure& erasure, bool dry_run);
+  Result<Message> redact_unless_used(const std::string& run_id, const Erasure& erasure);
   Session& session_;
   const bool dry_run_;
   Table table_;

@@ -149,12 +149,14 @@ Status redact_answers(Session& session, const RedactOptions& options, const std:
 Status redact_subject(Session& session, const RedactOptions& options) {
   if (!options.what.empty() || options.seq || !options.artifact.empty() || !options.run.empty())
     return Error(Errc::invalid_argument, "--subject names all its runs: omit SEQ, ARTIFACT, RUN and their options");
+  if (options.answers)
+    return Error(Errc::invalid_argument, "--answers is for one object: name each run of the subject with --run");
   json::Writer params;
   params.begin_object().key("labels").begin_object().member("subject", options.subject).end_object();
   params.member("limit", limits::page_items_max).end_object();
   std::vector<std::string> runs;
   RETURN_IF_ERROR(each_item(session, "run.list", params.text(), "runs", [&](const json::Value& run) -> Result<bool> {
-    if (!run["log_no"]) runs.emplace_back(run.source());
+    runs.emplace_back(run.source());
     return true;
   }));
   if (runs.empty()) return Error(Errc::not_found, fmt::format("no run has the label subject={}", options.subject));
@@ -162,7 +164,7 @@ Status redact_subject(Session& session, const RedactOptions& options) {
     RunEraser eraser(session, dry_run);
     for (const std::string& text : runs) {
       ASSIGN_OR_RETURN(const json::Document run, json::parse(std::string_view(text)));
-      RETURN_IF_ERROR(eraser.erase(run.root(), "subject", {options.reason, options.legal_basis}));
+      RETURN_IF_ERROR(eraser.erase(run.root(), "subject", {options.reason, options.legal_basis, false}));
     }
     return eraser.finish();
   };

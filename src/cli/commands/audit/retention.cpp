@@ -23,13 +23,30 @@ RunEraser::RunEraser(Session& session, bool dry_run)
       dry_run_(dry_run),
       table_({"rule", "run", "ended", "events", "files", "size", "stays"}, {6, 1}) {}
 
-Status RunEraser::erase(const json::Value& run, std::string_view rule, const Erasure& erasure) {
-  const std::string run_id = run["run_id"].string_or("");
+Result<Message> RunEraser::redact(const std::string& run_id, const Erasure& erasure, bool dry_run) {
   json::Writer params;
   params.begin_object().member("run_id", run_id).member("reason", erasure.reason);
   if (!erasure.legal_basis.empty()) params.member("legal_basis", erasure.legal_basis);
-  if (dry_run_) params.member("dry_run", true);
-  const auto answer = session_.call("audit.redact", params.end_object().text());
+  if (dry_run) params.member("dry_run", true);
+  return session_.call("audit.redact", params.end_object().text());
+}
+
+// Errors: conflict also for a run whose files hold documents, or that is open again.
+Result<Message> RunEraser::redact_unless_used(const std::string& run_id, const Erasure& erasure) {
+  ASSIGN_OR_RETURN(Message planned, redact(run_id, erasure, true));
+  if (const auto documents = planned.result()["documents"].as_int().value_or(0); documents > 0)
+    return Error(Errc::conflict,
+                 fmt::format("its files hold {} of corpora. To erase them too: muniment audit redact {}",
+                             many(documents, "revision", "revisions"), run_id));
+  if (dry_run_) return planned;
+  ASSIGN_OR_RETURN(const Message run, session_.call("run.get", fmt::format(R"({{"run_id":{}}})", json::quote(run_id))));
+  if (run.result()["run"]["status"].string_or("") != "ended") return Error(Errc::conflict, "it is open again");
+  return redact(run_id, erasure, false);
+}
+
+Status RunEraser::erase(const json::Value& run, std::string_view rule, const Erasure& erasure) {
+  const std::string run_id = run["run_id"].string_or("");
+  const auto answer = erasure.keeps_documents ? redact_unless_used(run_id, erasure) : redact(run_id, erasure, dry_run_);
   if (!answer && answer.error().code != Errc::conflict) return answer.error();
   const std::string stays = answer ? std::string() : answer.error().message;
   const json::Value result = answer ? answer->result() : json::Value();
@@ -139,6 +156,7 @@ class Selection {
 };
 
 Status run_rules(Session& session, Time at, bool dry_run) {
+  RETURN_IF_ERROR(session.find_place());  // the rules of that instance
   ASSIGN_OR_RETURN(const Config config, session.config());
   ASSIGN_OR_RETURN(const std::vector<RetentionRule> rules, parse_retention(config.retention));
   if (rules.empty())
@@ -150,7 +168,7 @@ Status run_rules(Session& session, Time at, bool dry_run) {
   Selection selection(session, at);
   for (const RetentionRule& rule : rules) {
     RETURN_IF_ERROR(selection.each(rule, [&](const json::Value& run) {
-      return eraser.erase(run, rule.name, {rule.reason, rule.legal_basis});
+      return eraser.erase(run, rule.name, {rule.reason, rule.legal_basis, true});
     }));
   }
   eraser.finish();
