@@ -309,8 +309,8 @@ Result<std::string> ask_passphrase(bool twice) {
   hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
   std::vector<std::string> said;
   for (const std::string_view prompt : {"Passphrase: ", "Again: "}) {
+    ::tcsetattr(terminal.get(), TCSAFLUSH, &hidden);  // before the prompt, since it discards what was typed
     RETURN_IF_ERROR(write_all(terminal.get(), prompt, "/dev/tty"));
-    ::tcsetattr(terminal.get(), TCSAFLUSH, &hidden);
     std::string line;
     for (char letter = 0; ::read(terminal.get(), &letter, 1) == 1 && letter != '\n';) line += letter;
     ::tcsetattr(terminal.get(), TCSAFLUSH, &shown);
